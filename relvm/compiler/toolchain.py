@@ -304,13 +304,22 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
     """Run the compiler in the directory `folder`, and return its output.
 
+    The compiler's temporary files are in this directory, too, because a compiler that is killed does not remove them.
+
     Raises
     ------
     RelvmToolchainError
         The compiler failed.  The message contains the command and the compiler's output.
     """
     command = [*compiler.command, *arguments]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     _expect_success(command, done.returncode, done.stdout)
     return done.stdout
 

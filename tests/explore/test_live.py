@@ -12,9 +12,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from relvm.cli import main
 from relvm.explore.live import connections
 from relvm.explore.live.app import MAX_BYTES, Settings, make_app
 from relvm.explore.live.build_request import BuildRequest
-from relvm.explore.live.builder import Builder
+from relvm.explore.live.builder import Builder, BuildError
 from relvm.explore.live.server import server_config
 
 TOKEN = "secret-token"
@@ -204,6 +205,71 @@ NOT_RUN = {
 def test_what_cannot_run_is_told(client: TestClient, name: str) -> None:
     text, words = NOT_RUN[name]
     assert words in run(client, text=text)["problem"]["message"]
+
+
+def test_the_graph_is_a_page(client: TestClient) -> None:
+    request = json.loads(BuildRequest(TEXT).to_json())
+    page = client.post(f"/{TOKEN}/graph", json=request).json()["graph"]
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page)[1])
+    assert data["items"] and data["stage"] in stages(client)
+    problem = client.post(f"/{TOKEN}/graph", json=request | {"text": "def"}).json()["problem"]
+    assert problem["line"] == 1
+    assert client.post("/other/graph", json=request).status_code == 403
+
+
+def test_a_process_that_is_ended_leaves_no_files_and_no_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of a live page that is ended, at the time limit or when nobody waits, also ends its C compiler."""
+    temporary, compiler, began = tmp_path / "temporary", tmp_path / "cc", tmp_path / "began"
+    compiler.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "$TMPDIR" $$ > {began}.new\nmv {began}.new {began}\n'
+        "exec sleep 600 > /dev/null 2>&1\n"
+    )
+    compiler.chmod(0o755)
+    temporary.mkdir()
+    monkeypatch.setenv("RELVM_CC", str(compiler))
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    request = BuildRequest(TEXT, assembly=True)
+
+    async def is_wanted() -> bool:
+        return False
+
+    async def is_abandoned() -> bool:
+        return began.exists()
+
+    async def end(max_seconds: int, abandoned: Callable[[], Awaitable[bool]]) -> None:
+        builder = Builder("model.relvm", max_seconds=max_seconds)
+        try:
+            assert await builder.build(request, abandoned) is None
+        finally:
+            await builder.close()
+
+    for max_seconds, abandoned in ((60, is_abandoned), (4, is_wanted)):
+        with (
+            pytest.raises(BuildError, match="took more than 4 seconds")
+            if max_seconds == 4
+            else contextlib.nullcontext()
+        ):
+            asyncio.run(end(max_seconds, abandoned))
+        folder, process = began.read_text().split()
+        assert Path(folder).is_relative_to(temporary)  # also the compiler's temporary files are there
+        assert list(temporary.iterdir()) == []
+        deadline = time.monotonic() + 60  # the end of a process that was killed is not immediate
+        while is_running(process) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not is_running(process)
+        began.unlink()
+
+
+def is_running(number: str) -> bool:
+    """Return whether a process runs.   number: its process ID."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_run_that_takes_too_long_is_ended() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from relvm.explore.draw.box_layout import ROOT, Port, arrange_box, edges_in_boxes, first_difference, item_paths
+from relvm.explore.draw.columns import choose_columns
 from relvm.explore.draw.graph import COLORS, FONT, GAP, LETTER, LINE, PAD, Arrow, Graph, Item, all_items, text_size
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.sugiyama import Edge, Layout, Point
@@ -23,13 +24,18 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 3.2, 1.2  # of a figure, in inches
 def draw_graph(graph: Graph, title: str) -> Picture:
     """Draw the graph in layers, with arrows pointing down except in cycles.  The size of the figure fits the graph.
 
+    A long chain is drawn in several columns, which follow each other from left to right.
+
     The gid (SVG identifier) of a rectangle is the title of its item.  The gid of an arrow is `source -> target`.
     """
     layout = _GraphLayout(graph)
-    needed, height = layout.lay_out(graph.items)
-    width = max(needed + 2 * PAD, LETTER * len(title) + 2 * PAD, _LEAST_WIDTH)
-    height = max(height + 2 * PAD + LINE, _LEAST_HEIGHT)
-    layout.shift(graph.items, ((width - needed) / 2, PAD + LINE))
+    layout.lay_out(graph.items)
+    layout.shift(graph.items, (0.0, 0.0))
+    paths = [layout.path(arrow) for arrow in graph.arrows]
+    columns = choose_columns(layout.layouts[ROOT], paths)
+    width = max(columns.width + 2 * PAD, LETTER * len(title) + 2 * PAD, _LEAST_WIDTH)
+    height = max(columns.height + 2 * PAD + LINE, _LEAST_HEIGHT)
+    left, top = (width - columns.width) / 2, PAD + LINE
     figure = new_figure(width, height)
     figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1))
@@ -37,10 +43,12 @@ def draw_graph(graph: Graph, title: str) -> Picture:
     axes.set_axis_off()
     axes.text(PAD, PAD, svg_text(title), va="top", fontsize=FONT, family="DejaVu Sans Mono", fontweight="bold")
     for item in all_items(graph.items):
-        _draw_item(axes, item, layout.middle[item.key], layout.size[item.key])
+        x, y = columns.place(layout.middle[item.key])
+        _draw_item(axes, item, (x + left, y + top), layout.size[item.key])
     titles = {item.key: item.title for item in all_items(graph.items)}
-    for arrow in graph.arrows:
-        _draw_arrow(axes, arrow, layout, f"{titles[arrow.source]} -> {titles[arrow.target]}")
+    for arrow, path in zip(graph.arrows, paths, strict=True):
+        points = [(x + left, y + top) for x, y in columns.path(path)]
+        _draw_arrow(axes, arrow, points, f"{titles[arrow.source]} -> {titles[arrow.target]}")
     return figure
 
 
@@ -90,6 +98,21 @@ class _GraphLayout:
                 inner = x - self.layouts[item.key].width / 2, y - height / 2 + 2 * PAD + LINE * len(item.lines)
                 self.shift(item.inside, inner, item.key)
 
+    def path(self, arrow: Arrow) -> list[Point]:
+        """Return the points of the line of an arrow, with its ends."""
+        if arrow.source == arrow.target:
+            (x, y), (width, height) = self.middle[arrow.source], self.size[arrow.source]
+            right, out = x + width / 2, x + width / 2 + GAP[0] / 2
+            return [(right, y + height / 4), (out, y + height / 4), (out, y - height / 4), (right, y - height / 4)]
+        start, end = self.middle[arrow.source], self.middle[arrow.target]
+        bends = self.route(arrow)
+        first, last = (bends or [end])[0], (bends or [start])[-1]
+        return [
+            _arrow_end(start, self.size[arrow.source], first),
+            *bends,
+            _arrow_end(end, self.size[arrow.target], last),
+        ]
+
     def route(self, arrow: Arrow) -> list[Point]:
         """Return the points at which the line of an arrow bends, between its source and its target.
 
@@ -131,12 +154,13 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
     style: dict[str, Any] = {"fontsize": FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     text = svg_text("\n".join(item.lines))
     if item.inside:
-        axes.text(left + PAD, top + PAD, text, ha="left", va="top", **style)
+        behind = {"facecolor": color, "edgecolor": "none", "pad": 1}  # no arrow crosses the title
+        axes.text(left + PAD, top + PAD, text, ha="left", va="top", bbox=behind, **style)
     else:
         axes.text(x, y, text, ha="center", va="center", **style)
 
 
-def _draw_arrow(axes: Axes, arrow: Arrow, layout: _GraphLayout, name: str) -> None:
+def _draw_arrow(axes: Axes, arrow: Arrow, points: list[Point], name: str) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
@@ -149,20 +173,7 @@ def _draw_arrow(axes: Axes, arrow: Arrow, layout: _GraphLayout, name: str) -> No
         "shrinkA": 0,
         "shrinkB": 0,
     }
-    if arrow.source == arrow.target:
-        (x, y), (width, height) = layout.middle[arrow.source], layout.size[arrow.source]
-        right, out = x + width / 2, x + width / 2 + GAP[0] / 2
-        path = [(right, y + height / 4), (out, y + height / 4), (out, y - height / 4), (right, y - height / 4)]
-    else:
-        start, end = layout.middle[arrow.source], layout.middle[arrow.target]
-        bends = layout.route(arrow)
-        first, last = (bends or [end])[0], (bends or [start])[-1]
-        path = [
-            _arrow_end(start, layout.size[arrow.source], first),
-            *bends,
-            _arrow_end(end, layout.size[arrow.target], last),
-        ]
-    axes.add_artist(FancyArrowPatch(path=Path(path), gid=svg_id(name), zorder=2, **style))
+    axes.add_artist(FancyArrowPatch(path=Path(points), gid=svg_id(name), zorder=2, **style))
 
 
 def _arrow_end(middle: Point, size: Point, towards: Point) -> Point:

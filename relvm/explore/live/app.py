@@ -78,6 +78,7 @@ def make_app(settings: Settings) -> Starlette:
         Route("/", live.page),
         Route("/build", live.build, methods=["POST"]),
         Route("/run", live.run, methods=["POST"]),
+        Route("/graph", live.graph, methods=["POST"]),
     ]
     if settings.output is not None:
         routes.append(Route("/save", live.save, methods=["POST"]))
@@ -109,6 +110,7 @@ class _Endpoints:
             "request": self.latest.to_json(),
             "isModel": bool(self.settings.model),
             "output": str(self.settings.output or ""),
+            "maxBytes": MAX_BYTES,
         }
         return HTMLResponse(live_page(self.settings.name, [given], live))
 
@@ -119,6 +121,10 @@ class _Endpoints:
     async def run(self, request: Request) -> Response:
         """Run the program in the request.  Return its outputs and times as JSON, or its error as `build` does."""
         return await self._answer(request, "run")
+
+    async def graph(self, request: Request) -> Response:
+        """Build the program in the request.  Return the page of its graph as JSON, or its error as `build` does."""
+        return await self._answer(request, "graph")
 
     async def _answer(self, request: Request, action: str) -> Response:
         self.latest = build_request = BuildRequest.from_json(await _read_body(request))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 
@@ -38,6 +40,7 @@ class Builder:
         self.arguments = (str(max_seconds), name, model)
         self.max_seconds = max_seconds
         self.process: asyncio.subprocess.Process | None = None
+        self.folder: tempfile.TemporaryDirectory[str] | None = None  # the temporary files of the process
         self.turn = asyncio.Lock()
         self.is_closed = False
 
@@ -50,7 +53,7 @@ class Builder:
         waits, a build that has not started does not start, and a build that takes longer than a second is ended.
 
         is_abandoned: a function that returns whether the client no longer waits.
-        action: "build", or "run" to run the program.
+        action: "build", "run" to run the program, or "graph" for the page of its graph.
 
         Raises
         ------
@@ -70,8 +73,8 @@ class Builder:
                         return None
                 return answer.result()
             except (asyncio.IncompleteReadError, ConnectionError):
-                self.process = None
                 status = await process.wait()
+                await self.stop()
                 if self.is_closed:
                     return None
                 if status == -signal.SIGALRM:
@@ -87,8 +90,13 @@ class Builder:
         """Start the process, and return it."""
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-P", "-m", "relvm.explore.live.worker", *self.arguments)
-        # A new session shields the process from Ctrl-C in the terminal.  The process ends when its standard input ends.
-        self.process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
+        # A process that is killed does not remove its temporary files, nor does the C compiler that it has started.
+        self.folder = tempfile.TemporaryDirectory(prefix="relvm-", ignore_cleanup_errors=True)
+        # A new session shields the process from Ctrl-C in the terminal, and lets `stop` also end the C compiler.  The
+        # process ends when its standard input ends.
+        self.process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, env=os.environ | {"TMPDIR": self.folder.name}, start_new_session=True
+        )
         return self.process
 
     async def close(self) -> None:
@@ -97,14 +105,17 @@ class Builder:
         await self.stop()
 
     async def stop(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if there is one, with all processes that it started, and remove its temporary files."""
         process, self.process = self.process, None
+        folder, self.folder = self.folder, None
         if process is not None:
             assert process.stdin is not None
             process.stdin.close()
-            with contextlib.suppress(ProcessLookupError):  # it has already ended
-                process.kill()
+            with contextlib.suppress(ProcessLookupError):  # all of them have ended
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
+        if folder is not None:
+            folder.cleanup()
 
     @staticmethod
     async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:

@@ -3,8 +3,8 @@ output.
 
 A separate process keeps the server responsive, and can be ended if a build or a run takes too long.  A message consists
 of its length in 8 bytes, least significant byte first, and its content.  The content of a request is the action,
-"build" or "run", a line feed, and the BuildRequest as JSON.  The content of an answer is JSON.  The arguments of the
-process are the time limit of an action in seconds, the name of the program, and the path of an ONNX model or "".
+"build", "run" or "graph", a line feed, and the BuildRequest as JSON.  The content of an answer is JSON.  The arguments
+of the process are the time limit of an action in seconds, the name of the program, and the path of an ONNX model or "".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.live.program_run import run_program
-from relvm.explore.stages.exploration import explore
+from relvm.explore.stages.exploration import Exploration, explore
 from relvm.explore.stages.page import graph_data, stage_data
 from relvm.frontend.dim_settings import parse_dims
 from relvm.frontend.load_model import read_model
@@ -59,12 +59,13 @@ def answer(action: str, request: BuildRequest, name: str, model: str) -> dict[st
     """Return the answer to a request as JSON data.
 
     The answer to "build" has the stages of the program and the passes of the compiler.  The answer to "run" is the
-    result of `run_program`.  If the action fails, the answer has the error.
+    result of `run_program`.  The answer to "graph" has the page of the graph.  If the action fails, the answer has the
+    error.
 
     Parameters
     ----------
     action
-        "build" or "run".
+        "build", "run" or "graph".
     request
         The request.
     name
@@ -73,26 +74,36 @@ def answer(action: str, request: BuildRequest, name: str, model: str) -> dict[st
         Path of the ONNX model to build, or "" to build the program in `request.text`.
     """
     try:
-        module = _model(model, request.dims) if model else parse_module(request.text, name)
-        return _stages(module, request) if action == "build" else run_program(module, request)
+        if action == "run":
+            return run_program(_module(request, name, model), request)
+        stages = _explored(request, name, model)
+        return {"graph": stages.graph.embedded_page()} if action == "graph" else _stage_answer(stages, request)
     except RelvmError as error:
         return {"problem": _problem(error, Source(request.text, name))}
     except OSError as error:
         return {"problem": {"message": str(error)}}
 
 
-def _stages(module: Module, request: BuildRequest) -> dict[str, Any]:
-    stages = explore(
-        module,
+@functools.lru_cache(maxsize=1)  # the graph of a program is requested after its stages
+def _explored(request: BuildRequest, name: str, model: str) -> Exploration:
+    return explore(
+        _module(request, name, model),
         exec_mode=request.exec_mode,
         target=request.target,
         fused=request.fused,
         without=request.without,
         assembly=request.assembly,
     )
+
+
+def _stage_answer(stages: Exploration, request: BuildRequest) -> dict[str, Any]:
     steps = build_pipeline(request.target, fused=request.fused)
     passes = [{"name": step.name, "optional": step.optional} for step in steps]
     return {**stage_data(stages.views), **graph_data(stages.graph), "passes": passes}
+
+
+def _module(request: BuildRequest, name: str, model: str) -> Module:
+    return _model(model, request.dims) if model else parse_module(request.text, name)
 
 
 @functools.lru_cache(maxsize=1)

@@ -432,6 +432,7 @@ function pan(dx, dy) {
 }
 
 const LARGEST = 1.5; // the zoom at which a small graph is shown
+let fitted = null; // the position that `fit` chose last
 
 // Show the whole graph.  least: the smallest zoom; a graph that does not fit then is shown from its beginning.
 function fit(least = 0.005) {
@@ -440,6 +441,7 @@ function fit(least = 0.005) {
   view.x = (clientWidth - width * view.scale) / 2;
   view.y = height * view.scale < clientHeight ? (clientHeight - height * view.scale) / 2 : 10;
   if (width * view.scale > clientWidth) view.x = clientWidth / 2 - view.scale * middleOf(clientHeight / view.scale);
+  fitted = { ...view };
   moved();
 }
 

@@ -9,10 +9,11 @@ document.body.classList.toggle("framed", isFramed);
 
 // ---- links ----
 
+const linkOf = (key) => (key === null ? null : items[key].link);
 const address = () => (selected === null ? "" : `#${new URLSearchParams({ node: items[selected].link })}`);
 
 function link() {
-  if (isFramed) { parent_.postMessage({ relvm: "node", node: selected === null ? null : items[selected].link }, "*"); return; }
+  if (isFramed) { parent_.postMessage({ relvm: "node", node: linkOf(selected), origins: selected === null ? [] : originsOf(items[selected]) }, "*"); return; }
   if (address() === location.hash) return;
   const url = new URL(location.href);
   url.hash = address();
@@ -38,11 +39,52 @@ addEventListener("message", ({ data: message, source }) => {
     if (found) select(found.key);
     else panel.innerHTML = "<h2>Not in this graph</h2><p>No node comes from the source of this line.</p>";
   }
+  if (message.relvm === "leave") parent_.postMessage({ relvm: "left", state: state() }, "*");
+  if (message.relvm === "enter") enter(message);
 });
 
-// The node with the name, or else the one that shares the largest part of its source locations with the line.
+// ---- from one graph to the next ----
+
+// What the page shows: the boxes with whether they are open, the selected node, and the position unless it is the first.
+function state() {
+  return {
+    boxes: items.filter((item) => item.inside).map((item) => [item.link, isOpen.has(item.key)]),
+    node: linkOf(selected), corner: selected === null ? null : cornerOf(selected), isFull,
+    view: Object.keys(view).every((name) => view[name] === fitted[name]) ? null : { ...view },
+  };
+}
+
+const cornerOf = (key) => { const { x, y } = places.get(seenAs(key)); return [view.x + x * view.scale, view.y + y * view.scale]; };
+
+// Show the same as the page before this one.  The selected node stays where it is on the screen.
+function enter(before) {
+  const wasOpen = new Map(before.boxes);
+  for (const { key, link: name, inside: contents } of items) {
+    if (!contents || !wasOpen.has(name)) continue;
+    if (wasOpen.get(name)) isOpen.add(key);
+    else isOpen.delete(key);
+  }
+  if (before.isFull) setFull(true);
+  redraw();
+  const item = items.find((each) => each.link === before.node);
+  fit(1);
+  if (before.view) {
+    Object.assign(view, before.view);
+    if (item && isShown(item.key)) {
+      const [x, y] = cornerOf(item.key);
+      view.x += before.corner[0] - x;
+      view.y += before.corner[1] - y;
+    }
+    const part = shownPart(0);
+    if (![...places].some(([key, { x, y, width, height }]) => key !== ROOT && meets([x, y, x + width, y + height], part))) fit(1);
+  }
+  select(item && isShown(item.key) ? item.key : null, { show: false });
+}
+
+// The node with the name, or else the one that shares the largest part of its source locations with the line.  name: ""
+// if the line binds no variable.
 function nodeOfLine({ name, origins }) {
-  const wanted = new Set(origins), named = items.filter((item) => item.name === name);
+  const wanted = new Set(origins), named = items.filter((item) => name && item.name === name);
   const shared = (item) => {
     const own = originsOf(item), common = own.filter((origin) => wanted.has(origin)).length;
     return common / (own.length + wanted.size - common || 1);

@@ -9,17 +9,20 @@ const programBox = document.getElementById("program-box");
 const programLines = document.getElementById("program-lines");
 const problemButton = document.getElementById("problem");
 let isFirst = true; // whether no stages have been shown yet
+let isOpened = true; // whether the next stages are shown as the address says, after the page or a link was opened
 let problem = null; // of the last answer: {message, line, column, length}; the numbers only if the error has a place
 let builtText = null; // the text that the stages come from
+let builtNumber = -1; // of the change that the stages show
 let passes = []; // of the last answer: {name, optional}
 
 document.getElementById("program").textContent = data.title;
-document.getElementById("note").textContent = live.isModel ? "read-only; change the options or the passes" : "";
-document.getElementById("note").title = live.isModel ? "The text of an ONNX model shows its large constants as \"...\". " +
+document.getElementById("note").textContent = live.isModel ? "read-only" : "";
+document.getElementById("note").title = live.isModel ? "Change the options or the passes. The text of an ONNX model shows its large constants as \"...\". " +
   "For a program that can be edited: relvm show --stage given --full-constants MODEL > program.relvm" : "";
 document.getElementById("dims").hidden = !live.isModel;
-textarea.readOnly = live.isModel;
-textarea.value = request.text;
+programBox.classList.toggle("read-only", live.isModel);
+textarea.hidden = live.isModel;
+textarea.value = shownText(request.text);
 
 // ---- the text ----
 
@@ -36,8 +39,8 @@ function drawText() {
   const renumbered = lines.length === old.length ? lines.length - same : lines.length;
   for (let at = start; at < renumbered; at++) lines[at].dataset.n = at + 1;
   const wrong = problem?.line ? lines[problem.line - 1] : null;
-  for (const line of programLines.querySelectorAll(".wrong")) if (line !== wrong) color(line, []);
-  if (wrong) color(wrong, [errorRange(wrong.text)]);
+  for (const line of programLines.querySelectorAll(".wrong")) if (line !== wrong) color(line);
+  if (wrong) color(wrong, errorRange(wrong.text));
 }
 
 function newLine(text) {
@@ -45,22 +48,50 @@ function newLine(text) {
   line.className = "line";
   line.text = text;
   line.append(document.createElement("code"));
-  color(line, []);
+  color(line);
   return line;
 }
 
-function color(line, marks) {
-  line.classList.toggle("wrong", marks.length > 0);
-  line.firstChild.innerHTML = colored(line.text, KINDS.ir, marks) || "&#8203;";
+function color(line, error = null) {
+  if (live.isModel) { colorModule(line, line.text, []); return; }
+  line.classList.toggle("wrong", error !== null);
+  line.firstChild.innerHTML = colored(line.text, PROGRAM, error ? [error] : []) || "&#8203;";
 }
-
-// Columns count characters, and strings of JavaScript count UTF-16 units.
-const unitsOf = (text, characters) => [...text].slice(0, characters).join("").length;
 
 function errorRange(text) {
-  const start = Math.min(unitsOf(text, problem.column - 1), Math.max(text.length - 1, 0)), end = unitsOf(text, problem.column - 1 + problem.length);
-  return [start, Math.max(end, start + 1), "error"];
+  const start = Math.min(positionOf(text, problem.column - 1), Math.max(text.length - 1, 0));
+  return [start, Math.max(positionOf(text, problem.column - 1 + problem.length), start + 1), "error"];
 }
+
+// ---- long literals ----
+
+function shownText(text) {
+  return settings.names ? text : folded(text);
+}
+
+textChanged = () => {
+  const position = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1; // the line of the caret
+  if (live.isModel) programLines.replaceChildren();
+  else textarea.value = shownText(request.text);
+  const start = textarea.value.split("\n").slice(0, position).join("\n").length + (position ? 1 : 0);
+  textarea.setSelectionRange(start, start);
+  drawText();
+};
+
+for (const name of ["copy", "cut"]) textarea.addEventListener(name, (event) => {
+  const marked = textarea.value.slice(textarea.selectionStart, textarea.selectionEnd), text = unfolded(marked);
+  if (text === marked) return;
+  event.clipboardData.setData("text/plain", text);
+  event.preventDefault();
+  if (name === "cut") document.execCommand("delete");
+});
+
+textarea.addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain"), shorter = shownText(text);
+  if (shorter === text) return;
+  document.execCommand("insertText", false, shorter); // keeps undo
+  event.preventDefault();
+});
 
 // ---- builds ----
 
@@ -120,11 +151,45 @@ function succeed(answer, milliseconds) {
   Object.assign(data, { graphStage: answer.graphStage, kernels: answer.kernels, times: null });
   nameSizes(answer.sizes);
   if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
-  builtText = textarea.value;
+  builtText = request.text;
+  builtNumber = number;
   drawText();
   replaceStages(answer);
   setStatus(`Built in ${milliseconds} ms.`);
+  if (graphNode !== null) loadGraph();
 }
+
+// ---- the graph ----
+
+let graphNumber = -1; // of the change that the graph shows
+
+loadGraph = async () => {
+  if (graphNumber === builtNumber || builtNumber !== number) return; // a build that succeeds asks for its graph
+  const mine = graphNumber = number;
+  const waits = setTimeout(() => setStatus("drawing the graph ..."), 300);
+  try {
+    const response = await post("graph", running.signal);
+    const answer = response.status === 204 ? null : await response.json();
+    if (mine !== number || !answer) return;
+    if (answer.problem) fail(answer.problem, "There is no graph.");
+    else { replaceGraph(answer.graph); setStatus("Built, with the graph."); }
+  } catch (error) {
+    if (mine !== number) return;
+    graphNumber = -1;
+    setStatus(`No answer from relvm explore; is it still running? (${error.message})`);
+  } finally {
+    clearTimeout(waits);
+  }
+};
+graphButton.hidden = false;
+
+// A node of the graph highlights the lines of the editor.
+nodeChosen = (names) => {
+  selected = null;
+  pinned = names.length ? numbersOf(names) : null;
+  mark();
+  if (pinned && document.activeElement !== textarea) editorLines(pinned)[0]?.scrollIntoView({ block: "nearest" });
+};
 
 // ---- runs ----
 
@@ -194,8 +259,9 @@ function replaceStages(answer) {
   list();
   listPasses();
   selected = pinned = null;
-  if (isFirst) {
-    isFirst = false;
+  isFirst = false;
+  if (isOpened) {
+    isOpened = false;
     restore();
     find();
     return;
@@ -272,20 +338,20 @@ function lineOfOrigin(name) {
 }
 
 editorLines = (wanted) => {
-  if (textarea.value !== builtText) return [];
+  if (request.text !== builtText) return [];
   const lines = live.isModel ? linesOf(stages[0], wanted) : new Set(wanted.map((origin) => lineOfOrigin(origins[origin])));
   return [...lines].map((line) => programLines.children[line]).filter(Boolean);
 };
 
-// Highlight what became of the line with the caret.
-function followCaret() {
-  if (textarea.value !== builtText) return;
-  const line = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1;
+// Highlight what became of a line of the program.
+function followLine(line) {
+  if (request.text !== builtText) return;
   const wanted = live.isModel ? stages[0].origins[line] ?? []
     : [...origins.keys()].filter((origin) => lineOfOrigin(origins[origin]) === line);
   selected = null;
   pinned = wanted.length ? wanted : null;
   mark();
+  if (pinned && graphNode !== null) send({ relvm: "line", name: "", origins: namesOf(pinned) });
   if (pinned) for (const side of SIDES) {
     const related = linesOf(stages[shown[side]], pinned);
     if (related.size) reveal(side, Math.min(...related));
@@ -296,26 +362,40 @@ function followCaret() {
 
 textarea.addEventListener("input", () => {
   saveButton.textContent = "Save";
-  request.text = textarea.value;
+  request.text = unfolded(textarea.value);
   problem = null;
   drawText();
   light(pinned ?? []);
   changed(DELAY);
 });
-textarea.addEventListener("click", () => { if (textarea.selectionStart === textarea.selectionEnd) followCaret(); });
+textarea.addEventListener("click", () => {
+  if (textarea.selectionStart !== textarea.selectionEnd) return;
+  followLine(textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1);
+});
+programLines.addEventListener("click", (event) => { // the text of a model, which the text area does not cover
+  const line = lineAt(event);
+  if (line >= 0 && !String(getSelection())) followLine(line);
+});
 textarea.addEventListener("keydown", (event) => {
   if (event.key === "Escape") { textarea.blur(); unselect(); }
-  if (event.key !== "Enter" || event.ctrlKey || event.altKey || event.metaKey || live.isModel) return;
+  if (event.key !== "Enter" || event.ctrlKey || event.altKey || event.metaKey) return;
   const line = textarea.value.slice(0, textarea.selectionStart).split("\n").at(-1);
   document.execCommand("insertText", false, `\n${/^ */.exec(line)[0]}${/[{(]\s*$/.test(line) ? "  " : ""}`); // keeps undo
   event.preventDefault();
 });
 
-for (const input of document.querySelectorAll("[data-option]")) {
-  const name = input.dataset.option, key = input.type === "checkbox" ? "checked" : "value";
-  input[key] = request[name];
+const optionInputs = [...document.querySelectorAll("[data-option]")];
+const keyOf = (input) => (input.type === "checkbox" ? "checked" : "value");
+
+function showOptions() {
+  for (const input of optionInputs) input[keyOf(input)] = request[input.dataset.option];
+}
+
+showOptions();
+for (const input of optionInputs) {
+  const name = input.dataset.option;
   input.addEventListener(name === "dims" ? "input" : "change", () => {
-    request[name] = input[key];
+    request[name] = input[keyOf(input)];
     changed(name === "dims" ? DELAY : 0);
   });
 }
@@ -340,9 +420,87 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// ---- links that contain the program ----
+
+const notice = document.getElementById("notice");
+const linkedModel = live.isModel ? data.title : ""; // the model is not in a link, so that a link says which one it is for
+
+function notify(text) {
+  notice.textContent = text;
+  notice.hidden = false;
+}
+
+notice.addEventListener("click", () => { notice.hidden = true; });
+
+// Copy only the fragment: the rest of the address contains the secret token of the server.
+async function copyLink() {
+  notice.hidden = true;
+  let link;
+  try {
+    link = `#program=${await packed({ ...request, model: linkedModel })}&${address().slice(1)}`;
+  } catch (error) {
+    notify(`No link was copied: ${error.message}`);
+    return;
+  }
+  try {
+    await navigator.clipboard.writeText(link);
+    setStatus(`Copied a link of ${link.length.toLocaleString("en")} characters. To open it, paste it into a page of relvm explore` +
+      (live.isModel ? ` ${data.title}.` : "."));
+  } catch {
+    prompt("The browser does not allow this page to copy. Copy the link yourself:", link);
+  }
+}
+document.getElementById("copy-link").addEventListener("click", copyLink);
+
+const PROGRAM_LINK = /^\S*#program=(\S*)$/;
+
+// Show the program and the options of a link.  Like a change of the text, this builds the program, but does not run it.
+async function openLink(link) {
+  const parts = new URLSearchParams(`program=${PROGRAM_LINK.exec(link)[1]}`), program = parts.get("program");
+  parts.delete("program");
+  notice.hidden = true;
+  try {
+    const { model, ...values } = await unpacked(program, { ...request, model: "" }, live.maxBytes);
+    if (model !== linkedModel)
+      throw new Error(`it contains ${model ? `options for the ONNX model ${model.slice(0, 80)}, not for ${data.title}` : "a program, but this page shows an ONNX model"}`);
+    for (const { dataset: { option }, options } of optionInputs)
+      if (options && ![...options].some((each) => each.value === values[option]))
+        throw new Error(`it has the unknown option ${option}=${values[option].slice(0, 40)}`);
+    const { text, ...chosen } = values;
+    Object.assign(request, chosen);
+    showOptions();
+    if (!live.isModel) replaceText(text);
+    isOpened = true;
+    history.replaceState(null, "", `#${parts}`);
+    changed(0);
+  } catch (error) {
+    notify(`The link was not opened: ${error.message}.`);
+    if (PROGRAM_LINK.test(location.hash)) history.replaceState(null, "", isFirst ? "#" : address());
+    if (isFirst) changed(0);
+  }
+}
+
+// Replace the text so that Ctrl+Z brings the old one back.
+function replaceText(text) {
+  textarea.focus();
+  textarea.select();
+  document.execCommand(text ? "insertText" : "delete", false, shownText(text));
+  textarea.blur();
+}
+
+addEventListener("hashchange", () => { if (PROGRAM_LINK.test(location.hash)) openLink(location.hash); });
+document.addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain").trim();
+  if (event.target.closest?.("input") || !PROGRAM_LINK.test(text)) return;
+  event.preventDefault();
+  openLink(text);
+});
+
 dividerMoves("editor-divider", () => settings.editor, (x) => set("editor", clamped(Math.round(x), 120, innerWidth * 0.6)));
 KEYS.r = ["run the program", run];
-KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
+if (!live.isModel) KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
+graphKeys.add("r").add("e");
 
 drawText();
-build();
+if (PROGRAM_LINK.test(location.hash)) openLink(location.hash);
+else build();

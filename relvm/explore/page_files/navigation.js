@@ -57,11 +57,13 @@ function restore() {
     if (!selected) unknown.push(`Stage ${stages[shown[side]].name} has no line ${parts.get("line")}.`);
   }
   if (unknown.length) setPlace(unknown, "");
-  if (parts.has("graph") && data.graph) openGraph({ relvm: "node", node: parts.get("graph") });
+  if (parts.has("graph") && loadGraph) openGraph({ relvm: "node", node: parts.get("graph") });
   else closeGraph();
 }
 
-addEventListener("hashchange", () => { if (address() !== location.hash) restore(); });
+addEventListener("hashchange", () => {
+  if (address() !== location.hash && !location.hash.startsWith("#program=")) restore(); // live.js opens programs
+});
 
 // ---- keys ----
 
@@ -85,6 +87,7 @@ function step(by) {
 }
 
 const help = document.getElementById("help");
+const graphKeys = new Set(["g"]); // the keys that this page handles while the graph is open
 const KEYS = {
   j: ["next line", () => move(1)],
   k: ["previous line", () => move(-1)],
@@ -111,7 +114,7 @@ document.getElementById("keys").addEventListener("click", showHelp);
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select, textarea")) return;
-  if (graphNode !== null && event.key !== "g") { frame.focus(); return; } // the graph has keys of its own
+  if (graphNode !== null && !graphKeys.has(event.key)) { frame.focus(); return; } // the graph has keys of its own
   if (Object.hasOwn(KEYS, event.key)) { KEYS[event.key][1](); event.preventDefault(); return; }
   const arrow = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!arrow || event.target.closest(".lines, .divider")) return;

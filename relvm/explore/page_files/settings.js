@@ -3,6 +3,7 @@
 
 const STORE = "relvm.stages";
 const hasEditor = document.getElementById("editor") !== null;
+let textChanged = () => {}; // called when the setting "full text" has changed
 const settings = { diff: true, wrap: false, names: false, theme: "light dark", editor: Math.round(innerWidth * 0.27), list: 250, share: 0.57, ...stored() };
 
 // Pages from files or in frames may not be allowed to store anything.
@@ -15,7 +16,7 @@ function set(name, value) {
   try { localStorage.setItem(STORE, JSON.stringify(settings)); } catch { /* the setting lasts as long as the page */ }
   applySettings();
   if (name === "diff") show();
-  if (name === "names") repaint();
+  if (name === "names") { repaint(); textChanged(); }
 }
 
 function applySettings() {
@@ -24,7 +25,7 @@ function applySettings() {
   document.body.classList.toggle("full-names", settings.names);
   const { editor, list, share } = settings;
   document.querySelector("main").style.gridTemplateColumns = (hasEditor ? `${editor}px 5px ` : "") +
-    `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`;
+    (document.body.classList.contains("has-graph") ? "minmax(0, 1fr)" : `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`);
   for (const input of document.querySelectorAll("[data-setting]")) {
     if (input.type === "checkbox") input.checked = settings[input.dataset.setting];
     else input.value = settings[input.dataset.setting];

@@ -28,7 +28,8 @@ const KINDS = {
     String.raw`(?<type>%\w+)`, String.raw`(?<number>\$?-?(?:0x[\da-f]+|(?<![\w.])\d+)\b)`, NAME),
 };
 
-const LONG_NAME = 28, KEPT = 11; // characters; how many at each end of a long name are shown
+// Characters; how many at the start and at the end of a long name are shown.  The ends of names from ONNX models differ.
+const LONG_NAME = 28, HEAD = 7, TAIL = 20;
 
 // The HTML of one line.  marks: [start, end, class] ranges, drawn over the tokens.  cuts: the parts of `shortParts`.
 function colored(text, table, marks, cuts = []) {
@@ -53,7 +54,7 @@ function colored(text, table, marks, cuts = []) {
 
 // A long name: its middle is hidden by the style sheet, so that a copy of the line has the whole name.
 function shortened(text, start, end, kind, marks) {
-  const parts = [[start, start + KEPT], [start + KEPT, end - KEPT], [end - KEPT, end]];
+  const parts = [[start, start + HEAD], [start + HEAD, end - TAIL], [end - TAIL, end]];
   const [head, middle, tail] = parts.map(([from, to]) => marked(text, from, to, marks));
   return `<span class="long ${kind}" title="${escaped(text.slice(start, end))}">${head}${cut(middle, "\u2026")}${tail}</span>`;
 }

@@ -82,18 +82,24 @@ function paint(side, chunk) {
   if (chunk.version === version) return;
   chunk.version = version;
   const stage = stages[shown[side]], others = stages[shown[otherSide(side)]].lines;
-  const table = KINDS[stage.ir ? "ir" : stage.name];
+  const table = KINDS[stage.name];
   for (const element of chunk.children) {
     if (!element.dataset.n) continue;
     const line = Number(element.dataset.n) - 1, text = stage.lines[line], other = partners[side].get(line);
     const marks = other === undefined ? [] : changedWords(text, others[other]).map((range) => [...range, "word"]);
-    const isShort = stage.ir && !settings.names, type = isShort ? typeRange(text) : null;
-    element.firstChild.innerHTML = colored(text, table, [...marks, ...hitsIn(text)], isShort ? shortParts(text) : []);
-    element.title = type ? text.slice(type[0] + 2, type[1]) : "";
-    element.classList.toggle("new-type", Boolean(type) && marks.some(([start]) => start >= type[0] && start < type[1]));
-    if (type) element.dataset.type = shortType(text);
-    else delete element.dataset.type;
+    if (stage.ir) colorModule(element, text, marks);
+    else element.firstChild.innerHTML = colored(text, table, [...marks, ...hitsIn(text)]);
   }
+}
+
+// Show a line of a module: in short, with its type at the end, or in full.   marks: the words that have changed.
+function colorModule(element, text, marks) {
+  const isShort = !settings.names, type = isShort ? typeRange(text) : null;
+  element.firstChild.innerHTML = colored(text, KINDS.ir, [...marks, ...hitsIn(text)], isShort ? shortParts(text) : []);
+  element.title = type ? text.slice(type[0] + 2, type[1]) : "";
+  element.classList.toggle("new-type", Boolean(type) && marks.some(([start]) => start >= type[0] && start < type[1]));
+  if (type) element.dataset.type = shortType(text);
+  else delete element.dataset.type;
 }
 
 function repaint() {

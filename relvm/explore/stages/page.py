@@ -86,7 +86,9 @@ def live_page(title: str, views: Iterable[View], live: Any) -> str:
     live: the data of the editor, for page_files/live.js.
     """
     data = {"title": title, **stage_data(views), "live": live}
-    return fill_template("view", (*_SCRIPTS, _LAST_SCRIPT, "live.js"), title, data, parts=("live",))
+    return fill_template(
+        "view", (*_SCRIPTS, _LAST_SCRIPT, "program_link.js", "folding.js", "live.js"), title, data, parts=("live",)
+    )
 
 
 def stage_data(views: Iterable[View]) -> dict[str, Any]:
