@@ -352,7 +352,8 @@ def _add_run(commands) -> None:
     command.add_argument(
         "--exec-mode",
         choices=("bytecode", "compiled", "auto"),
-        help="default: auto, which compiles native code for the next run; with --target: bytecode",
+        help="default: auto, which compiles native code during long runs, and uses what is cached; with --target: "
+        "bytecode",
     )
     command.add_argument("-o", "--output", type=file_name, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
