@@ -12,6 +12,26 @@ from sphinx.application import Sphinx
 
 # The terms of each section: the document, `#`, and the anchor of the heading.  The title of the document has no anchor.
 TERMS = {
+    "faq#which-environment-variables-does-relvm-read": (
+        "environment variables",
+        "environment variable",
+        "settings",
+    ),
+    "faq#under-which-license-is-relvm": ("license", "licence", "apache", "commercial use"),
+    "faq#when-is-relvm-a-good-choice": (
+        "how much memory",
+        "memory usage",
+        "memory footprint",
+        "size of the runtime",
+    ),
+    "machine#values": (
+        "dtype",
+        "dtypes",
+        "input types",
+        "float64 input",
+        "data types",
+        "convert an array",
+    ),
     "aot#memory": ("arena", "static memory", "memory pool"),
     "aot#microcontrollers": (
         "microcontroller",
@@ -124,7 +144,13 @@ TERMS = {
         "avx512",
         "illegal instruction",
     ),
-    "how-to#save-and-reuse-builds": ("save model", "save a model", "rvm file", "reload"),
+    "how-to#save-and-reuse-builds": (
+        "save model",
+        "save a model",
+        "save compiled model",
+        "rvm file",
+        "reload",
+    ),
     "how-to#serve-models-over-http": (
         "server",
         "http",
@@ -155,7 +181,13 @@ TERMS = {
         "tokenizer",
     ),
     "machine#pre-bound-inputs": ("kv cache inputs", "bind inputs", "set_input"),
-    "machine#threads": ("threads", "num_threads", "number of threads", "cpu cores"),
+    "machine#threads": (
+        "threads",
+        "num_threads",
+        "set number of threads",
+        "number of threads",
+        "cpu cores",
+    ),
     "machine#timing-and-profiling": (
         "time a run",
         "timeline",
