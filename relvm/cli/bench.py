@@ -80,7 +80,8 @@ def bench(options: argparse.Namespace) -> int:
     if not options.json:
         put(f"{'runtime':<12} {'first s':>8} {'median ms':>10} {'quartiles ms':>17} {'relvm is':>13} {'runs':>6}")
         flush()
-    before, rows = _processor_times(), []
+    before = _processor_times()
+    rows: list[_Row] = []
     for name, times in _measure_runs(runs, options.seconds):
         low, median, high = statistics.quantiles(times, n=4)
         base = rows[0].seconds if rows else median

@@ -170,12 +170,14 @@ class Prompt(cmd.Cmd):
         if not text:
             put(_overview())
             return
-        command = getattr(self, f"do_{text}", None)
-        if command is None:
+        if not hasattr(self, f"do_{text}"):
             self.default(text)
+        command = getattr(self, f"do_{text}")
         name = command.__name__.removeprefix("do_")
         short = ", ".join(_short_names(name))
-        put(inspect.getdoc(command) + (f"\nshort: {short}" if short else "") + f"\nexample: {_EXAMPLES[name]}")
+        put(
+            inspect.cleandoc(command.__doc__) + (f"\nshort: {short}" if short else "") + f"\nexample: {_EXAMPLES[name]}"
+        )
 
     # ---- parsing and errors ----
 
@@ -262,7 +264,7 @@ def _overview() -> str:
     for title, names in _GROUPS.items():
         lines += ["", f"{title}:"]
         for name in names:
-            _, _, meaning = inspect.getdoc(getattr(Prompt, f"do_{name}")).split("\n")[0].partition(": ")
+            _, _, meaning = getattr(Prompt, f"do_{name}").__doc__.split("\n")[0].partition(": ")
             head = "  " + ", ".join([name, *_short_names(name)])
             lines.append(f"{head.ljust(_INDENT)}{meaning.removesuffix('.')}")
     return "\n".join([*lines[1:], "", "`help COMMAND` describes a command, with an example."])
