@@ -87,8 +87,8 @@ def write(kind: str, name: str, content: bytes | memoryview) -> None:
     if len(content) > limit:
         return
     with contextlib.suppress(OSError), _writing:
-        if _is_exiting and threading.current_thread().daemon:
-            return
+        if threading.current_thread().daemon and not threading.main_thread().is_alive():
+            return  # the thread would stop in the middle of the file
         open_cache(create=True).write(kind, name, content, key_suffix(kind, name))
     # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
     if len(content) >= _LARGE_BYTES or name.startswith("0"):
@@ -96,14 +96,12 @@ def write(kind: str, name: str, content: bytes | memoryview) -> None:
 
 
 _writing = threading.Lock()
-_is_exiting = False
 
 
 def _finish_writing() -> None:
-    """Wait until a thread in the background has written its file.  It would stop in the middle of the next one."""
-    global _is_exiting
+    """Wait until a thread in the background has written its file."""
     with _writing:
-        _is_exiting = True
+        pass
 
 
 def _reset_in_child() -> None:

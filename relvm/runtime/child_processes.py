@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -16,11 +17,10 @@ from typing import Any
 
 _lock = threading.Lock()
 _running: set[subprocess.Popen] = set()
-_is_exiting = False
 
 
 class ExitingError(Exception):
-    """Raised if a process should start while this process exits."""
+    """Raised in a daemon thread that starts a process while this process exits."""
 
 
 @contextlib.contextmanager
@@ -30,19 +30,26 @@ def child_process(command: Sequence[str], **options: Any) -> Iterator[subprocess
     command, **options: the arguments of subprocess.Popen.
     """
     with _lock:
-        if _is_exiting:
+        _register_end()
+        if threading.current_thread().daemon and not threading.main_thread().is_alive():  # too late for `_end_all`
             raise ExitingError
         process = subprocess.Popen(command, start_new_session=True, **options)
         _running.add(process)
-        # Functions run at exit in the reverse order of their registration.  The processes must end before the temporary
-        # folders in which they work are removed.
-        atexit.unregister(_end_all)
-        atexit.register(_end_all)
     try:
         yield process
     finally:
         _running.discard(process)
         _end(process)
+
+
+@functools.cache
+def _register_end() -> None:
+    """Register the function that ends the processes at exit.
+
+    Functions run at exit in the reverse order of their registration.  At the first call of `child_process`, its caller
+    has created a temporary folder.  The processes therefore end before such folders are removed.
+    """
+    atexit.register(_end_all)
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -52,9 +59,7 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _end_all() -> None:
-    global _is_exiting
     with _lock:
-        _is_exiting = True
         for process in tuple(_running):
             _end(process)
 
