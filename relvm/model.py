@@ -68,7 +68,10 @@ class Signature(Displayed):
 
     def __repr__(self) -> str:
         whole = str(self)
-        return whole if len(whole) <= MAX_COLUMNS else short_text("\n".join(map(": ".join, self._rows())))
+        if len(whole) <= MAX_COLUMNS:
+            return whole
+        sides = (",".join(f"\n  {name}: {text}" for name, text in side.items()) for side in (self.inputs, self.outputs))
+        return short_text(" -> ".join(f"({side}\n)" for side in sides))
 
     def _repr_html_(self) -> str:
         return html_table([("", "name", "type"), *self._rows()], left=(0, 1, 2))

@@ -149,8 +149,17 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
         relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
     with pytest.raises(RelvmTypeError, match="model: expected a str or PathLike, got int"):
         relvm.load_model(number)
-    with pytest.raises(FileNotFoundError):
-        relvm.load_model(tmp_path / "missing.onnx")
+    (tmp_path / "model.pt").touch()
+    for name, suggested in (
+        ("modle.rvm", "model.rvm"),
+        ("mod.rvm", "model.rvm"),
+        ("model.p", "model.pt"),
+        ("y.onnx", ""),
+    ):
+        with pytest.raises(FileNotFoundError) as missing:
+            relvm.load_model(tmp_path / name)
+        suggestion = str(missing.value).partition("; did you mean ")[2]
+        assert suggestion.startswith(suggested) and bool(suggestion) == bool(suggested)
     with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx or .relvm\)"):
         relvm.load_model(tmp_path / "model.pt")
     with pytest.raises(RelvmNameError, match="unknown dimension m"):
