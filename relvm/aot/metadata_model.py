@@ -15,7 +15,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 
-VERSION = 1  # RVM_METADATA_VERSION in csrc/include/relvm_metadata.h
+VERSION = 1  # of the metadata structs of an export
 _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOURCE_SUFFIXES = (".onnx", ".relvm")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
-LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
+LIBRARY_SECTION = ".relvm"  # the ELF section of a module library that contains the executable
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
