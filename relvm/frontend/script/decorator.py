@@ -17,6 +17,7 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, over
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.statements import StatementTranslator
+from relvm.frontend.script.syntax_names import syntax_name
 from relvm.frontend.script.values import ScriptFunction, SourceFunction, error_at_node
 from relvm.frontend.text.lexer import Source
 from relvm.ir.builder import Builder, Params
@@ -216,7 +217,8 @@ def _read_source(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
         tree = tree.body[0]
     source = Source("".join(linecache.getlines(file)), file)
     if not isinstance(tree, ast.FunctionDef):
-        raise error_at_node(source, RelvmSyntaxError, "expected a function defined with def", tree)
+        name = f", got {syntax_name(tree)}" if isinstance(tree, ast.AsyncFunctionDef) else ""
+        raise error_at_node(source, RelvmSyntaxError, f"expected a function defined with def{name}", tree)
     if tree.name != python.__code__.co_name:
         reason = f"expected the function {python.__code__.co_name}; the file has changed since it was imported"
         raise error_at_node(source, RelvmSyntaxError, reason, tree)
@@ -243,7 +245,9 @@ class _ModuleTranslator:
             if self.known[name].python is not function.python:
                 raise RelvmNameError(f"two functions are named {name}")
             if name in self.open and function.tree.returns is None:
-                raise RelvmTypeError(f"{name} is recursive and needs a result type annotation")
+                raise RelvmTypeError(
+                    f'{name} is recursive and needs a result type annotation, as in def {name}(...) -> "f32[n]":'
+                )
             return name
         self.known[name] = function
         if isinstance(function, ScriptKernel):
