@@ -19,6 +19,7 @@ from relvm.ir.dtypes import BOOL, F64, I32, I64, DType, dtype_of
 from relvm.ir.expr import DimValue, Expr, Shape, constant, prim
 from relvm.ir.symbolic import AnyDim, dim_op, dim_var, exact_quotient, product
 from relvm.ir.types import PrimType, ShapeType, TensorType
+from relvm.ops.slice import FAR
 
 # The elementwise functions of NumPy that are operators of relvm, and `where` and `matmul`.
 _OPERATORS = {
@@ -104,7 +105,6 @@ METHODS = (
 
 
 _KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}  # of PyTorch, and of NumPy
-_END = 1 << 31  # stands for the last possible position in the operator `slice`
 Convert = Callable[[list[Value]], tuple[Expr, ...]]
 
 
@@ -312,7 +312,7 @@ class ArrayFunctions:
     def flip(self, x: Value, axis: Value = None) -> Expr:
         axes = axis if isinstance(axis, tuple) else range(self._tensor(x).tensor_type.known_rank)
         axes = tuple(axes) if axis is None or isinstance(axis, tuple) else (axis,)
-        bounds = {"begin": (_END,) * len(axes), "end": (-_END,) * len(axes), "steps": (-1,) * len(axes)}
+        bounds = {"begin": (FAR,) * len(axes), "end": (-FAR,) * len(axes), "steps": (-1,) * len(axes)}
         return self._op("slice", x, axes=axes, **bounds) if axes else self._tensor(x)
 
     def repeat(self, x: Value, repeats: int, axis: Value = None) -> Expr:
@@ -341,7 +341,7 @@ class ArrayFunctions:
                 expected = f"expected a size that is a multiple of {bounds}"
                 raise RelvmShapeError(f"split: {expected}; every dimension must be known, got {size}")
             bounds = tuple(range(size // bounds, size, size // bounds))
-        pairs = zip((0, *bounds), (*bounds, _END), strict=True)
+        pairs = zip((0, *bounds), (*bounds, FAR), strict=True)
         return tuple(self._op("slice", x, begin=(first,), end=(last,), axes=(axis,)) for first, last in pairs)
 
     def roll(self, x: Value, shift: int, axis: Value = None) -> Expr:

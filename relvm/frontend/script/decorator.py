@@ -11,10 +11,12 @@ import tokenize
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from types import FrameType
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, overload
 
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.display import html_lines, short_text
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.statements import StatementTranslator
 from relvm.frontend.script.syntax_names import syntax_name
@@ -24,6 +26,9 @@ from relvm.ir.builder import Builder, Params
 from relvm.ir.expr import Function, Module
 from relvm.ir.types import Type
 from relvm.runtime.file_io import open_file
+
+if TYPE_CHECKING:
+    from relvm import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,9 +41,59 @@ class Script(ScriptFunction, Generic[P, R]):
     """
 
     def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
-        """Raise RelvmTypeError, because only scripts can call scripts."""
-        run = f'vm.VirtualMachine(vm.build({self.name}))["{self.name}"](...)'
-        raise RelvmTypeError(f"{self.name} can only be called in a function decorated with @script; to run it: {run}")
+        """Run the function on arrays.
+
+        The first call translates and builds the function and all functions that it calls, as `relvm.load_model` does.
+        Later calls use the same model, so they do not see later changes of the Python objects that the source uses.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments.  Parameters with defaults can be omitted.
+
+        Returns
+        -------
+        Tensor, number or tuple
+            The result.
+
+        Raises
+        ------
+        RelvmArgumentError
+            An argument is missing, unknown or given twice.
+        RelvmError
+            The errors of the translation, of the build and of the run.
+        """
+        try:
+            bound = inspect.signature(self.python).bind(*args, **keywords)
+        except TypeError as error:
+            names = ", ".join(inspect.signature(self.python).parameters)
+            raise RelvmArgumentError(f"{self.name}: {error}; expected ({names})") from None
+        bound.apply_defaults()
+        return self.model(*bound.arguments.values())
+
+    @cached_property
+    def model(self) -> Model:
+        """The model that a call runs."""
+        if self.name.startswith("_"):
+            raise RelvmNameError(f"{self.name} is private, because its name begins with _; only scripts can call it")
+        from relvm import load_model
+
+        return load_model(self)
+
+    @property
+    def entry(self) -> str:
+        """The name of the function, for `relvm.load_model`."""
+        return self.name
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """Return the translated program as text and as HTML, for Jupyter."""
+        from relvm.ir.printer import print_module
+
+        try:
+            text = print_module(self)
+        except RelvmError as error:
+            text = str(error)
+        return {"text/plain": f"{self!r}\n{short_text(text)}", "text/html": html_lines(text, repr(self))}
 
     @property
     def module(self) -> Module:

@@ -15,8 +15,8 @@ from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import DimValue, Expr, Shape, constant, prim
 from relvm.ir.symbolic import AnyDim, dim_op, is_never_negative, product
 from relvm.ir.types import TensorType, is_proven, mismatch_reason
+from relvm.ops.slice import FAR, clamp_bound
 
-_END = 1 << 31  # stands for the last possible position in the operator `slice`
 _Step = tuple[str, tuple[Expr, ...], dict[str, Any]]  # an operator, its arguments after x, and its attributes
 
 
@@ -80,7 +80,7 @@ def index_tensor(builder: Builder, x: Expr, items: tuple[Value, ...]) -> Expr:
             case SliceIndex(start, stop, step) if all(
                 type(part) is int or part is None for part in (start, stop, step)
             ):
-                first, last = (0, _END) if step is None or step > 0 else (_END, -_END)
+                first, last = (0, FAR) if step is None or step > 0 else (FAR, -FAR)
                 bounds = first if start is None else start, last if stop is None else stop
                 ranges.append((axis, *bounds, 1 if step is None else step))
             case SliceIndex():
@@ -203,7 +203,7 @@ def _positions(builder: Builder, x: TensorType, axis: int, item: SliceIndex) -> 
     start, stop = (0 if item.start is None else item.start), (size if item.stop is None else item.stop)
     bounds = [bound.dim if isinstance(bound, DimValue) else bound for bound in (start, stop)]
     if all(not isinstance(bound, Expr) and (isinstance(bound, int) or is_never_negative(bound)) for bound in bounds):
-        first, end = (_clamped_dim(bound, size) for bound in bounds)
+        first, end = (clamp_bound(size, bound, 0, size) for bound in bounds)
         count = dim_op("max", dim_op("floordiv", dim_op("add", dim_op("sub", end, first), step - 1), step), 0)
         begin = as_size(first)
     else:
@@ -217,12 +217,6 @@ def _positions(builder: Builder, x: TensorType, axis: int, item: SliceIndex) -> 
     if begin != prim(0):
         positions = builder.op("add", positions, builder.op("to_tensor", begin, dtype=I64))
     return positions
-
-
-def _clamped_dim(bound: AnyDim, size: AnyDim) -> AnyDim:
-    if isinstance(bound, int) and bound < 0:
-        return dim_op("max", dim_op("add", size, bound), 0)
-    return bound if bound in (0, size) else dim_op("min", bound, size)
 
 
 def _clamped_scalar(builder: Builder, bound: Value, size: AnyDim) -> Expr:
