@@ -275,6 +275,8 @@ pow(x, 2)
 np.stack([*(x, x), -x])
 np.concatenate([x] + [x])
 np.arange(len(x))
+np.eye(len(x))
+np.eye(len(x), x.shape[1], dtype=np.float32) + x
 np.arange(1, x.shape[1])
 x * np.sqrt(2.0)
 x + np.float32(0.5)

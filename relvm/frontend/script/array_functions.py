@@ -425,6 +425,11 @@ class ArrayFunctions:
     def ones_like(self, x: Value, dtype: Value = None) -> Expr:
         return self.full_like(x, 1, dtype)
 
+    def eye(self, N: Value, M: Value = None, dtype: Value = float) -> Expr:
+        rows, columns = self.arange(N), self.arange(N if M is None else M)
+        is_diagonal = self._op("equal", self.expand_dims(rows, 1), self.expand_dims(columns, 0))
+        return self._op("cast", is_diagonal, to=dtype_of(dtype))
+
     def arange(self, start: Value, stop: Value = None) -> Expr:
         first, end = (0, start) if stop is None else (start, stop)
         if not all(isinstance(bound, int | DimValue) for bound in (first, end)):

@@ -43,7 +43,7 @@ class Script(ScriptFunction, Generic[P, R]):
     def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
         """Run the function on arrays.
 
-        The first call translates and builds the function and all functions that it calls, as `relvm.load_model` does.
+        The first call translates and builds the function and all functions that it calls, as load_model does.
         Later calls use the same model, so they do not see later changes of the Python objects that the source uses.
 
         Parameters
@@ -82,7 +82,7 @@ class Script(ScriptFunction, Generic[P, R]):
 
     @property
     def entry(self) -> str:
-        """The name of the function, for `relvm.load_model`."""
+        """The name of the function that load_model runs."""
         return self.name
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
