@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from relvm.aot.c.kernels import scratch_bytes
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import constant_key
@@ -174,5 +174,5 @@ def metadata_json(
         "functions": {function.name: memory(function) for function in module.functions},
     }
     if module.calls is CallKind.UNPACKED:
-        described["kernels"] = {name: {"ram_bytes": scratch_bytes(k)} for name, k in module.kernels.items()}
+        described["kernels"] = {name: {"ram_bytes": KernelScratch(k).size_bytes} for name, k in module.kernels.items()}
     return json.dumps(described, indent=1) + "\n"
