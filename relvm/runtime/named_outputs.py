@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import numpy as np
+
+from relvm.display import MAX_LINES, short_text
 from relvm.errors import RelvmNameError, known_names
 
 
@@ -31,6 +34,29 @@ class Outputs(tuple):
             key = self.names.index(key)
         return tuple.__getitem__(self, key)
 
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is an output of that name; for other keys than strings, whether it is an item."""
+        return key in self.names if isinstance(key, str) else tuple.__contains__(self, key)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise an AttributeError that says how to get the output of that name."""
+        hint = f"write outputs[{name!r}]" if name in self.names else f"the outputs are {', '.join(self.names)}"
+        raise AttributeError(f"no attribute {name}; {hint}", name=name, obj=self)
+
+    def __repr__(self) -> str:
+        items = [short_text(f"  {name}: {_one_line(value)}", 1) for name, value in self.items()]
+        if len(items) >= MAX_LINES:
+            items[MAX_LINES - 2 :] = [f"  ... {len(items) - MAX_LINES + 2} more"]
+        return "\n".join([f"{len(self)} outputs", *items])
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the output of that name, or `default` if there is none."""
+        return tuple.__getitem__(self, self.names.index(name)) if name in self.names else default
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values of the outputs, in order."""
+        return tuple(self)
+
     def keys(self) -> tuple[str, ...]:
         """Return the names of the outputs, in order."""
         return self.names
@@ -44,6 +70,14 @@ class Outputs(tuple):
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _restored, (self.names, tuple(self))
+
+
+def _one_line(value: Any) -> str:
+    """Return the dtype, the shape and the first elements of an array, or the repr of another value."""
+    if isinstance(value, np.ndarray):
+        elements = ", ".join(str(element) for element in value.flat[:4]) + ", ..." * (value.size > 4)
+        return f"{value.dtype}{list(value.shape)} {elements}"
+    return repr(value)
 
 
 def outputs_class(names: Iterable[str]) -> type[Outputs]:

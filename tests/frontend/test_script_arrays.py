@@ -309,7 +309,7 @@ def check(expression: str, tmp_path: Path) -> None:
             module = translated.module
         except RelvmShapeError as error:
             assert x != "f32[4, 6]"
-            assert re.search("size for -1 cannot be computed|every dimension must be known", str(error))
+            assert re.search("every dimension must be known", str(error))
             continue
         verify(module, Stage.TYPED)
         result = evaluate(module, "f", *INPUTS.values())
@@ -412,7 +412,7 @@ WRONG = [
     ("x[i::-1]", RelvmArgumentError, "must be a positive integer"),
     ("x[b:]", RelvmTypeError, r"expected an integer, got bool\[2, 3\]"),
     ("x.reshape(-1, -1)", RelvmArgumentError, "at most one size of -1"),
-    ("x.reshape(5, -1)", RelvmShapeError, "cannot be computed from the shape"),
+    ("x.reshape(5, -1)", RelvmShapeError, "elements"),
     ("np.einsum('ij->i', x)", RelvmNameError, "scripts do not support the function einsum of NumPy"),
     ("np.summ(x)", RelvmNameError, "no attribute summ; did you mean sum"),
     ("x.meen()", RelvmTypeError, "no attribute meen; did you mean mean"),

@@ -257,11 +257,12 @@ class ArrayFunctions:
                     remaining.remove(dim)
                 elif dim != -1:
                     others.append(dim)
-            inferred = exact_quotient(product(remaining), product(others))
-            if inferred is None:
-                shown = ", ".join(map(str, self._shape(x)))
-                raise RelvmShapeError(f"reshape: the size for -1 cannot be computed from the shape ({shown}); state it")
-            dims[dims.index(-1)] = inferred
+            total, known = product(remaining), product(others)
+            if known == 0:
+                raise RelvmShapeError("reshape: the size for -1 is not defined beside a size of 0")
+            inferred = exact_quotient(total, known)
+            # If it is not known whether the division is exact, reshape compares the number of elements at run time.
+            dims[dims.index(-1)] = dim_op("floordiv", total, known) if inferred is None else inferred
         return self._op("reshape", x, Shape(tuple(dims)))
 
     def ravel(self, x: Value) -> Expr:
