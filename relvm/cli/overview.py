@@ -35,7 +35,7 @@ EXAMPLES: Mapping[str, str] = {
     "dap": "relvm dap",
     "debug": "relvm debug model.onnx --random",
     "explore": "relvm explore program.relvm",
-    "export": "relvm export model.onnx --random -o folder",
+    "export": "relvm export model.onnx --dim batch=1 --random -o folder",
     "fmt": "relvm fmt program.relvm",
     "help": "relvm help run",
     "info": "relvm info model.onnx",

@@ -7,6 +7,8 @@ from typing import NoReturn
 from relvm.errors import RelvmUnsupportedError, located
 
 _LISTED = 10  # constructs in a message
+_LISTED_UNBOUNDED = 2  # of these, constructs whose only problem is an unbounded size
+_UNBOUNDED = "of unbounded size"
 
 
 class Refused(Exception):
@@ -50,14 +52,17 @@ class Refusals:
 
     def raise_all(self) -> None:
         """Raise a RelvmUnsupportedError that lists the first constructs.  Do nothing if there are none."""
+        sizes = ", ".join(f'"{name}": 1' for name in self.unbounded_sizes)
+        advice = f"; give the inputs sizes, dims={{{sizes}}} for an ONNX model, or upper_bounds in a program"
+        advice = advice if sizes else ""
         if len(self._errors) == 1:
-            raise next(iter(self._errors.values()))
+            (error,) = self._errors.values()
+            raise RelvmUnsupportedError(f"{error}{advice}") if sizes else error
         if self._errors:
-            lines = [f"\n  {text}" for text in self._errors]
-            more = f"\n  ... and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
-            sizes = ", ".join(f'"{name}": 1' for name in self.unbounded_sizes)
-            advice = ""
-            if sizes:
-                advice = f"; give the inputs sizes, dims={{{sizes}}} for an ONNX model, or upper_bounds in a program"
-            head = f"{len(lines)} parts of the program cannot be exported{advice}"
-            raise RelvmUnsupportedError(f"{head}:{''.join(lines[:_LISTED])}{more}")
+            unbounded = [text for text in self._errors if _UNBOUNDED in text]
+            listed = [text for text in self._errors if text not in unbounded[_LISTED_UNBOUNDED:]][:_LISTED]
+            lines = [f"\n  {text}" for text in listed]
+            if len(lines) < len(self._errors):
+                lines.append(f"\n  ... and {len(self._errors) - len(lines)} more")
+            head = f"{len(self._errors)} parts of the program cannot be exported{advice}"
+            raise RelvmUnsupportedError(f"{head}:{''.join(lines)}")
