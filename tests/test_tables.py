@@ -59,7 +59,7 @@ def test_every_table_is_read() -> None:
 def test_letters_have_the_case_that_unicode_gives_them() -> None:
     for case, function in (("lower", str.lower), ("upper", str.upper)):
         given = {
-            point: row.there + point - row.first
+            point: row.mapped + point - row.first
             for row in tables.LETTERS
             if row.case == case
             for point in range(row.first, row.last + 1, row.step)

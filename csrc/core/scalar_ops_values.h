@@ -1,17 +1,17 @@
-/* scalar_ops_values.h: the values of scalar_operators.def's rows, over plain C numbers: shared by the machine and by
-   what is compiled ahead of time. */
+/* scalar_ops_values.h: the scalar operators (scalar_operators.def) on plain C numbers, shared by the machine and
+   ahead-of-time exports. */
 #ifndef RELVM_SCALAR_OPS_VALUES_H
 #define RELVM_SCALAR_OPS_VALUES_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* ---- where rows that may have none have a value: the column `fails` says when not ---- */
-static inline int rvm_scalar_op_divides(int64_t divisor) { return divisor != 0; }
-static inline int rvm_scalar_op_shifts(int64_t places) { return places >= 0 && places <= 63; }
-static inline int rvm_scalar_op_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+/* ---- domains of the partial operators; the column `fails` of scalar_operators.def has the message ---- */
+static inline int rvm_scalar_op_is_divisor(int64_t divisor) { return divisor != 0; }
+static inline int rvm_scalar_op_is_shift_count(int64_t count) { return count >= 0 && count <= 63; }
+static inline int rvm_scalar_op_is_in_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
 
-/* Whether a + b, or a * b, is no int64. */
+/* Return whether a + b, or a * b, overflows int64. */
 static inline int rvm_size_add_overflows(int64_t a, int64_t b) { return b < 0 ? a < INT64_MIN - b : a > INT64_MAX - b; }
 static inline int rvm_size_mul_overflows(int64_t a, int64_t b) {
   if (b == -1) return a == INT64_MIN;
@@ -31,7 +31,8 @@ static inline int64_t rvm_mod(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/* As NumPy's divmod: the quotient rounded down, and in *rest what is left, of the sign of b. */
+/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rest.  Same results
+   as NumPy's divmod. */
 static inline double rvm_divmod(double a, double b, double *rest) {
   double mod = fmod(a, b);
   *rest = mod;
@@ -59,7 +60,7 @@ static inline double rvm_mod_of_floats(double a, double b) {
   return rest;
 }
 
-/* ---- rvm_scalar_op_NAME_value: of operands that have one; a bool is 0 or 1 ---- */
+/* ---- rvm_scalar_op_NAME_value: the operators on operands in their domain; a bool is 0 or 1 ---- */
 
 #define RVM_SCALAR_OP_i int64_t
 #define RVM_SCALAR_OP_f double
