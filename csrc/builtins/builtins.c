@@ -172,11 +172,11 @@ RVM_BUILTIN(expand) {
                     tensor->dl.ndim, rank);
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
-    int64_t got = tensor->dl.shape[i - missing], wanted = shape->dims[i];
-    if (got == wanted) continue;
+    int64_t got = tensor->dl.shape[i - missing], target = shape->dims[i];
+    if (got == target) continue;
     if (got != 1)
       return rvm_fail(result, RVM_SHAPE_ERROR, "expand: dimension %d of x is %lld, expected 1 or %lld", i - missing,
-                      (long long)got, (long long)wanted);
+                      (long long)got, (long long)target);
     is_same = 0;
   }
   if (is_same) return return_value(arguments[1], result);
@@ -408,15 +408,15 @@ RVM_BUILTIN(tuple_reset_item) {
 RVM_BUILTIN(make_closure) {
   RVM_CHECK(make_closure, "fa*");
   const rvm_closure *inner = arguments[0].tag == RVM_TAG_CLOSURE ? arguments[0].as.closure : NULL;
-  int32_t given = count - 1, inner_count = inner ? inner->captured_count : 0;
+  int32_t bound_count = count - 1, inner_count = inner ? inner->captured_count : 0;
   rvm_function *function = inner ? inner->function : arguments[0].as.function;
-  if (inner_count > INT32_MAX - given) return rvm_out_of_memory(result);
+  if (inner_count > INT32_MAX - bound_count) return rvm_out_of_memory(result);
   rvm_status status = rvm_spend(rvm_machine_running(), inner_count, result);
-  if (!status) status = rvm_closure_new(function, given + inner_count, result);
+  if (!status) status = rvm_closure_new(function, bound_count + inner_count, result);
   if (status) return status;
   rvm_value *captured = result->as.closure->captured;
-  for (int32_t i = 0; i < given; i++) return_value(arguments[1 + i], &captured[i]);
-  for (int32_t i = 0; i < inner_count; i++) return_value(inner->captured[i], &captured[given + i]);
+  for (int32_t i = 0; i < bound_count; i++) return_value(arguments[1 + i], &captured[i]);
+  for (int32_t i = 0; i < inner_count; i++) return_value(inner->captured[i], &captured[bound_count + i]);
   return RVM_OK;
 }
 

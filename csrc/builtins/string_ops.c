@@ -190,8 +190,8 @@ RVM_BUILTIN(string_concat) {
 
 /* ---- lookup ---- */
 
-/* Finds the index of a string among the keys, or stores -1 if it is not there.  `table` is a hash table with one
-   slot for each key; fails with INDEX_ERROR if it does not match the keys. */
+/* Finds the index of a string among the keys, or stores -1 if it is not there.  `table` is a hash table of
+   key indices, -1 in free slots, that contains each key once.  Fails with INDEX_ERROR if it does not match the keys. */
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];

@@ -113,11 +113,11 @@ static int is_word(rvm_text text, const char *word) {
 }
 
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
-  uint64_t size = 0, most = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
+  uint64_t size = 0, limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
   if (text.length == 0) return 0;
   for (int64_t i = 0; i < text.length; i++) {
     uint64_t digit = (uint64_t)(text.bytes[i] - '0');
-    if (!is_digit(text.bytes[i]) || digit > most || size > (most - digit) / 10) return 0;
+    if (!is_digit(text.bytes[i]) || digit > limit || size > (limit - digit) / 10) return 0;
     size = size * 10 + digit;
   }
   size = negative ? 0 - size : size;

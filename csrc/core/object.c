@@ -60,8 +60,8 @@ static void error_free(rvm_error *error) {
   rvm_free(error);
 }
 
-/* Frees an object without items.  The owner of a tensor's bytes is a storage or a tensor without an owner
-   (rvm_tensor_view), so the recursion is at most two levels deep. */
+/* Frees an object without items.  A tensor releases its strings, or its owner, which
+   has no owner itself (rvm_tensor_view), so the recursion is at most two levels deep. */
 static void leaf_free(rvm_object *object) {
   switch (object->tag) {
     case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;

@@ -24,13 +24,14 @@ rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value
 int32_t rvm_dtype_has_noncanonical(int32_t dtype);
 /* Returns whether all elements are canonical: a bool is 0 or 1, and the unused bits of a byte are 0. */
 int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t count);
-/* Stores a private copy (rvm_tensor_make_private) of a tensor whose dtype has noncanonical bytes in *result.  Any
-   other value is retained and stored unchanged. */
+/* Stores a private copy with canonical elements in *result if the value needs admission; else retains the value and
+   stores it unchanged. */
 rvm_status rvm_value_admit(rvm_pool *pool, rvm_value value, rvm_value *result);
 /* Copies elements between tensors of the same dtype and shape in canonical form.  Does nothing if the dtype has no
    noncanonical bytes. */
 void rvm_tensor_write_canonical(const rvm_tensor *dst, const rvm_tensor *src);
 
+/* Returns whether the value is a tensor that may have noncanonical elements, now or after a change by the host. */
 static inline int32_t rvm_value_needs_admission(rvm_value value) {
   return value.tag == RVM_TAG_TENSOR && rvm_dtype_has_noncanonical(value.as.tensor->dtype) &&
          !rvm_tensor_is_private(value.as.tensor);

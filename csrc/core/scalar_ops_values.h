@@ -27,21 +27,21 @@ static inline int64_t rvm_floordiv(int64_t a, int64_t b) {
 
 static inline int64_t rvm_mod(int64_t a, int64_t b) {
   if (b == -1) return 0;
-  int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  int64_t rem = a % b;
+  return rem != 0 && (rem < 0) != (b < 0) ? rem + b : rem;
 }
 
-/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rest.  Same results
+/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rem.  Same results
    as NumPy's divmod. */
-static inline double rvm_divmod(double a, double b, double *rest) {
+static inline double rvm_divmod(double a, double b, double *rem) {
   double mod = fmod(a, b);
-  *rest = mod;
+  *rem = mod;
   if (b == 0) return a / b;
   double quotient = (a - mod) / b;
   if (mod == 0) {
-    *rest = copysign(0, b);
+    *rem = copysign(0, b);
   } else if ((b < 0) != (mod < 0)) {
-    *rest = mod + b;
+    *rem = mod + b;
     quotient -= 1;
   }
   if (quotient == 0) return copysign(0, a / b);
@@ -50,14 +50,14 @@ static inline double rvm_divmod(double a, double b, double *rest) {
 }
 
 static inline double rvm_floordiv_of_floats(double a, double b) {
-  double rest;
-  return rvm_divmod(a, b, &rest);
+  double rem;
+  return rvm_divmod(a, b, &rem);
 }
 
 static inline double rvm_mod_of_floats(double a, double b) {
-  double rest;
-  rvm_divmod(a, b, &rest);
-  return rest;
+  double rem;
+  rvm_divmod(a, b, &rem);
+  return rem;
 }
 
 /* ---- rvm_scalar_op_NAME_value: the operators on operands in their domain; a bool is 0 or 1 ---- */

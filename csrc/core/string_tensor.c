@@ -8,7 +8,7 @@ void rvm_strings_retain(rvm_string **elements, int64_t count) {
     if (elements[i]) rvm_retain(rvm_object_value(&elements[i]->base));
 }
 
-void rvm_strings_count(const rvm_tensor *tensor, int32_t references) {
+void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references) {
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t size = rvm_tensor_count(tensor);
   for (int64_t i = 0; i < size; i++)

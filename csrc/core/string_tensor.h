@@ -24,7 +24,7 @@ static inline void rvm_string_share(rvm_string **element, rvm_string *string) {
 void rvm_strings_retain(rvm_string **elements, int64_t count);
 /* Sets the reference counts of a constant's strings: to -1 while the constant is in use, and to 1 before it is
    freed. */
-void rvm_strings_count(const rvm_tensor *tensor, int32_t references);
+void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references);
 
 /* Returns the code point at *offset and advances *offset past it.  Invalid UTF-8 is read as 0xFFFD, one byte at a
    time. */

@@ -26,7 +26,7 @@ static rvm_status read_strings_of(const constant_record *record, const int64_t *
     rvm_value_release(result);
     return BAD(result, "the string offsets of constant %d are invalid", index);
   }
-  if (!status) rvm_strings_count(result->as.tensor, -1);
+  if (!status) rvm_strings_set_references(result->as.tensor, -1);
   return status;
 }
 
@@ -52,7 +52,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
                          NULL, NULL, result);
 }
 
-/* Reads a constant whose dimensions, if it has any, begin at `dims`.  `dims_left` dimensions of the table follow. */
+/* Reads a constant whose dimensions, if it has any, begin at `dims`.  The table has `dim_count` dimensions from there
+ * on. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dim_count, int32_t index, rvm_value *result) {
   if (record->rank > dim_count || record->rank > INT32_MAX) /* unreachable: takes 16 GB of dimensions */

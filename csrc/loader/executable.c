@@ -48,7 +48,7 @@ void rvm_executable_release(rvm_executable *executable) {
     rvm_value *constant = &executable->constants[i];
     if (rvm_value_is_object(*constant)) constant->as.object->references = 1;
     if (constant->tag == RVM_TAG_TENSOR && constant->as.tensor->dtype == RVM_DTYPE_str)
-      rvm_strings_count(constant->as.tensor, 1);
+      rvm_strings_set_references(constant->as.tensor, 1);
     rvm_release(constant);
   }
   rvm_library_close(&executable->library);

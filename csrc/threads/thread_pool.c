@@ -56,8 +56,8 @@ static void take_parts(void) {
   for (;;) {
     int64_t first = atomic_fetch_add(&pool.next, pool.step);
     if (first >= pool.total) return;
-    int64_t rest = pool.total - first;
-    pool.part(pool.shared, first, first + (rest < pool.step ? rest : pool.step));
+    int64_t remaining = pool.total - first;
+    pool.part(pool.shared, first, first + (remaining < pool.step ? remaining : pool.step));
   }
 }
 
