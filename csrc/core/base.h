@@ -33,11 +33,11 @@ void rvm_unmap(void *block, size_t size_bytes);
 typedef struct rvm_budget {
   int64_t limit, remaining; /* remaining < 0: a block was larger than requested, or refusals were off */
   int64_t *fuel;            /* decremented by 1 for each 64 bytes */
-  /* Called to free cached memory before an allocation is refused; may be NULL. */
+  /* Frees cached memory before an allocation is refused; may be NULL. */
   void (*reclaim)(void *host);
   void *host;
-  size_t refused; /* size of the last allocation if the budget refused it, else 0 */
-  int32_t refuses_nothing;
+  size_t refused;          /* size of the last allocation if the budget refused it, else 0 */
+  int32_t refuses_nothing; /* see rvm_budget_relax */
 } rvm_budget;
 
 /* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is

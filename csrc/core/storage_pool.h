@@ -18,7 +18,8 @@ struct rvm_storage {
 };
 
 typedef struct rvm_pool_sizes {
-  int64_t live_bytes, kept_bytes; /* live_bytes: blocks of live storages; kept_bytes: blocks kept for reuse */
+  int64_t live_bytes; /* blocks of live storages */
+  int64_t kept_bytes; /* blocks kept for reuse */
   int64_t peak_bytes; /* maximum of live_bytes; live_bytes + kept_bytes never exceeds it by more than a quarter */
 } rvm_pool_sizes;
 

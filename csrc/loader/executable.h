@@ -101,8 +101,7 @@ struct rvm_executable {
   rvm_value *literals;         /* operands of steps; a FUNCTION literal holds its index, a CONTEXT literal nothing */
   int64_t literal_count;
   rvm_library library;
-  int32_t is_elsewhere; /* native code is present but not loaded, because it cannot run here; while loading: whether
-                           that is acceptable */
+  int32_t is_elsewhere; /* native code is present but not loaded, because it cannot run here or is_only_checked */
   rvm_value obstacle;   /* the ERROR that explains is_elsewhere; NIL if the code runs or loading was not attempted
                            (is_only_checked) */
   int32_t is_only_checked;

@@ -309,7 +309,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 ||
-      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* unreachable: takes 2.8 GB */
+      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: takes a file of 2.8 GB */
     return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
@@ -334,7 +334,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
 
 static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_native];
-  const int may_be_elsewhere = executable->is_elsewhere;
+  const int may_be_elsewhere = executable->is_elsewhere; /* set by `load` from the options */
   executable->is_elsewhere = 0;
   if (!section->bytes) return RVM_OK;
   const rvm_native_header *header = (const rvm_native_header *)section->bytes;

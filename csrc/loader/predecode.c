@@ -48,7 +48,8 @@ typedef struct decoder {
   int64_t literal_count;
   int32_t *steps, *objects;
   int64_t step_count, object_count;
-  int changed, settled;
+  int changed; /* whether this round of inference widened a type */
+  int settled; /* results of bytecode functions count as ANY */
 } decoder;
 
 static const char step_operands[][8] = {
@@ -202,8 +203,8 @@ static void type_parameters(decoder *d, int32_t index) {
   unsigned char *types = d->types + d->first[index];
   memset(types, NEVER, function->registers);
   memset(types, ANY, (size_t)function->parameter_count);
-  for (uint32_t pc = 0;; pc += rvm_instruction_words(
-                             code + pc, function->code_count - pc)) { /* ends: the last instruction is not a call */
+  /* The loop ends, because the last instruction is not a call. */
+  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     const uint32_t *instruction = code + pc;
     int32_t parameter;
     enum type type;
@@ -322,18 +323,18 @@ static void emit_call(decoder *d, const unsigned char *types, const uint32_t *in
 /* Returns the byte offset of a register or literal. */
 static int32_t byte_offset(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
 
-enum { MAX_OFFSET_VALUES = 1 << 26 };
+/* The number of registers or literals whose byte offsets fit in int32. */
+enum { MAX_VALUES = 1 << 26 };
 
 static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
-/* Emits the step of a scalar operator.  An i64 comparison followed by the `if` on its result is fused with it.
-   There is always a next instruction, because an operator does not end a function. */
+/* Emits the step of a scalar operator.  An i64 comparison that is followed by the `if` on its result also
+   takes the jump.  There is always a next instruction, because an operator does not end a function. */
 static void emit_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
                            const uint32_t *instruction) {
   uint32_t row = instruction[2], count = instruction[3];
   const uint32_t *next = instruction + 4 + count;
-  int known = function->registers <= MAX_OFFSET_VALUES &&
-              d->literal_count < MAX_OFFSET_VALUES; /* unreachable: more than this takes 256 MB */
+  int known = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
   known &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, instruction[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
@@ -424,7 +425,7 @@ static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
 
 static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t entry) {
   const unsigned char *types = d->types + d->first[index];
-  switch ((enum rvm_opcode)instruction[0]) { /* unreachable: another opcode */
+  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode */
     case RVM_OP_call: emit_call(d, types, instruction); return;
     case RVM_OP_prim: emit_scalar_op(d, &d->executable->functions[index], types, instruction); return;
     case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, entry); return;
