@@ -17,7 +17,7 @@ import numpy as np
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError, shortened
-from relvm.ops.string_reference import JUMP, MATCH, ANCHOR, RANGE, SET, SPLIT
+from relvm.ops.string_reference import ANCHOR, JUMP, MATCH, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
 MAX_INSTRUCTIONS = 20_000
