@@ -299,6 +299,33 @@ def test_trees_with_leaves_in_a_table_of_their_own() -> None:
     assert_answers(c_answers(made, [rows]), ReferenceEvaluator(made).run(None, {"x": rows}))
 
 
+def test_trees_of_f64_are_not_rounded_to_f32() -> None:
+    """Weights, splits, features and sums have digits, and a range, that f32 does not have."""
+    weights = np.array([16777217.0, 1e300, -1e-300, 3.0])
+    tables = {
+        "nodes_splits": numpy_helper.from_array(np.array([1 + 1e-12, 2.0]), "splits"),
+        "nodes_featureids": [0, 1],
+        "nodes_modes": numpy_helper.from_array(np.array([0, 0], np.uint8), "modes"),
+        "nodes_truenodeids": [0, 2],
+        "nodes_falsenodeids": [1, 3],
+        "nodes_trueleafs": [1, 1],
+        "nodes_falseleafs": [1, 1],
+        "leaf_targetids": [0, 0, 0, 0],
+        "leaf_weights": numpy_helper.from_array(weights, "weights"),
+        "tree_roots": [0, 1],
+        "n_targets": 1,
+    }
+    node = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **tables)
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, ["n", None]) for name in "xy"]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 5)]
+    graph = helper.make_graph([node], "test", values[:1], values[1:])
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    rows = np.array([[1 + 5e-13, 0.0], [1 + 2e-12, 3.0], [1.0, 3.0]])
+    (found,) = c_answers(made, [rows])
+    assert found.dtype == np.float64
+    assert found.ravel().tolist() == [weights[0] + weights[2], weights[1] + weights[3], weights[0] + weights[3]]
+
+
 def test_equal_leaves_are_one_and_come_first() -> None:
     """The root has a leaf of weight 2 and a node, which has two leaves of weights 2 and 3."""
     yes, no = np.array([1, 1, 3, 3, 4]), np.array([2, 1, 4, 3, 4])

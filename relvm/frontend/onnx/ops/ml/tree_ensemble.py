@@ -85,11 +85,13 @@ class Forest:
     def with_leaves_first(self, weights: np.ndarray) -> Forest:
         """Return an equivalent forest whose first nodes are the leaves.  Leaves with equal weights become one leaf.
 
-        weights: f32[nodes, targets], which replaces the weights of this forest.  Only the rows of leaves are used.
+        weights: f32 or f64[nodes, targets], which replaces the weights of this forest.  Only the rows of leaves are
+        used.
         """
         branches = self.branch_mask()
         own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
-        _, firsts, which = np.unique(weights[leaves].view(np.int32), axis=0, return_index=True, return_inverse=True)
+        bits = weights[leaves].view(f"i{weights.itemsize}")  # -0.0 is not 0.0
+        _, firsts, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
         number = np.empty(len(branches), np.int64)
         number[leaves], number[own] = which.reshape(-1), len(firsts) + np.arange(len(own))
         nodes = np.concatenate([leaves[firsts], own])
@@ -106,7 +108,7 @@ class Forest:
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
         """Evaluate the trees, and aggregate the weights of the leaves.  Base values are not added.
 
-        The result has the shape (rows, targets).
+        The result has the shape (rows, targets) and the dtype of x.
 
         x: the features of each row.   aggregate: the attribute aggregate_function of the node.
         """
@@ -117,7 +119,7 @@ class Forest:
             raise RelvmFormatError(f"the trees use feature {self.features.max()}, but x has {columns} features")
         depth = self.depth()
         missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
-        forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32))
+        forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(x.dtype.numpy))
         tests = np.unique(forest.tests[forest.branch_mask()])
         conditions = np.zeros(len(forest.tests) if len(tests) > 1 else 0, np.uint8)
         for number, test in enumerate(tests[: len(conditions)]):
@@ -219,11 +221,11 @@ def _regressor(node: OnnxNode) -> Expr:
     scores = _forest_by_node_ids(node, "target", targets).scores(
         float_matrix(node, 0), node.attribute("aggregate_function", "SUM")
     )
-    return apply_post_transform(node, _with_base(node, scores, targets)).expr
+    return apply_post_transform(node, _with_base(node, scores, targets)).cast(F32).expr
 
 
 def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
-    base = number_list(node, "base_values")
+    base = number_list(node, "base_values", scores.dtype.numpy)
     if base is None:
         return scores
     if len(base) not in (1, targets):
@@ -246,17 +248,17 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     scores = forest.scores(x, "SUM")
     if len(named) != 1 or classes > 2:
         scores = _with_base(node, scores, classes)
-        return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).expr
+        return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).cast(F32).expr
     if classes == 1:
         raise RelvmUnsupportedError("a single class with a single score is not supported")
     score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
-    base = number_list(node, "base_values")
+    base = number_list(node, "base_values", score.dtype.numpy)
     if base is not None:
         score = score + float(base[-1])
     all_positive = not (np.nan_to_num(forest.weights) < 0).any()
     is_second = (score > (0.5 if all_positive and classes == 2 else 0.0)).reshape(x.shape[0])
     two = labels if classes == 2 else np.array([0, 1])
-    return select_labels(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).expr
+    return select_labels(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).cast(F32).expr
 
 
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
