@@ -121,7 +121,7 @@ _BUILD_TABLES = {
     "TYPE_CODES": ("type_codes.def", "TYPE_CODE", "name number operands meaning"),
     "DIM_OPERATORS": ("dim_operators.def", "DIM_OPERATOR", "name number form"),
     "CPU_FEATURES": ("cpu_features.def", "FEATURE", "name option macro level word bit state"),
-    "LETTERS": ("unicode_case.def", "LETTERS", "case first last step there"),
+    "LETTERS": ("unicode_case.def", "LETTERS", "case first last step mapped"),
     "PATTERNS": ("regex_opcodes.def", "PATTERN", "name number operands meaning"),
     "PRIM_OPERATORS": (
         "scalar_operators.def",

@@ -84,7 +84,7 @@ def test_python_and_c_have_the_same_number(module: str, name: str, file: str, pa
 def test_letters_have_the_case_that_unicode_gives_them() -> None:
     for case, function in (("lower", str.lower), ("upper", str.upper)):
         given = {
-            point: row.there + point - row.first
+            point: row.mapped + point - row.first
             for row in tables.LETTERS
             if row.case == case
             for point in range(row.first, row.last + 1, row.step)

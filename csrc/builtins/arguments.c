@@ -1,4 +1,4 @@
-/* arguments.c: the checks of arguments that builtins share. */
+/* arguments.c: checks of arguments shared by the builtins. */
 #include "arguments.h"
 
 static const char *const signatures[] = {
@@ -7,7 +7,7 @@ static const char *const signatures[] = {
 #undef BUILTIN
 };
 
-/* The kinds of arguments, one letter each; '*' at the end: any number more of the last kind. */
+/* Describes a kind of argument.  A kind is one letter; '*' after the last one repeats it any number of times. */
 static const char *kind_meaning(char kind) {
   switch (kind) {
     case 'a': return "a value";
@@ -40,22 +40,22 @@ int rvm_is_pure(rvm_value value) {
   return has_code && !(function->record->flags & RVM_IMPURE);
 }
 
-#define ONE(tag) (UINT32_C(1) << RVM_TAG_##tag)
-/* The tags that values of a kind have. */
-static const uint32_t tags_of_kind[128] = {['a'] = ~ONE(CONTEXT),
-                                           ['c'] = ONE(CONTEXT),
-                                           ['d'] = ONE(DTYPE),
-                                           ['D'] = ONE(DTYPE) | ONE(NIL),
-                                           ['f'] = ONE(FUNCTION) | ONE(CLOSURE),
-                                           ['g'] = ONE(STRING),
-                                           ['h'] = ONE(NIL) | ONE(TENSOR), /* and rvm_is_heap */
-                                           ['i'] = ONE(INT),
-                                           ['l'] = ONE(LIST) | ONE(TUPLE),
-                                           ['o'] = ONE(STORAGE),
-                                           ['s'] = ONE(SHAPE),
-                                           ['t'] = ONE(TENSOR),
-                                           ['u'] = ONE(TUPLE) | ONE(LIST),
-                                           ['z'] = ONE(INT) | ONE(SHAPE)};
+#define BIT(tag) (UINT32_C(1) << RVM_TAG_##tag)
+/* The set of tags that each kind accepts. */
+static const uint32_t tags_of_kind[128] = {['a'] = ~BIT(CONTEXT),
+                                           ['c'] = BIT(CONTEXT),
+                                           ['d'] = BIT(DTYPE),
+                                           ['D'] = BIT(DTYPE) | BIT(NIL),
+                                           ['f'] = BIT(FUNCTION) | BIT(CLOSURE),
+                                           ['g'] = BIT(STRING),
+                                           ['h'] = BIT(NIL) | BIT(TENSOR), /* and also rvm_is_heap */
+                                           ['i'] = BIT(INT),
+                                           ['l'] = BIT(LIST) | BIT(TUPLE),
+                                           ['o'] = BIT(STORAGE),
+                                           ['s'] = BIT(SHAPE),
+                                           ['t'] = BIT(TENSOR),
+                                           ['u'] = BIT(TUPLE) | BIT(LIST),
+                                           ['z'] = BIT(INT) | BIT(SHAPE)};
 
 static inline int is_of_kind(char kind, rvm_value value) {
   if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;

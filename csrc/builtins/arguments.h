@@ -1,4 +1,4 @@
-/* arguments.h: how a builtin begins: the checks of its arguments. */
+/* arguments.h: the prologue of a builtin, which checks the number and types of its arguments. */
 #ifndef RELVM_ARGUMENTS_H
 #define RELVM_ARGUMENTS_H
 
@@ -9,22 +9,25 @@
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
 
-/* Compares a builtin's arguments with `kinds`, one letter each; '*' at the end: any number of the last
-   kind.  ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
+/* Checks a builtin's arguments against `kinds`, one letter each (arguments.c); '*' after the last letter repeats it
+   any number of times.  Fails with ARGUMENT_ERROR or TYPE_ERROR; the message names the builtin, its signature and
+   the argument. */
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
                                rvm_value *result);
+/* Fails with ARGUMENT_ERROR because the builtin does not accept `count` arguments. */
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result);
 
-/* Whether a value is a function or closure of the program that is known to have no effects. */
+/* Returns whether the value is a function or closure of the program that is known to have no effects. */
 int rvm_is_pure(rvm_value value);
 
-/* Whether a value can be a function's shape heap: that is written to, so memory of constants or of the host is none. */
+/* Returns whether the value can be a function's shape heap.  The heap is written to, so constants and memory of the
+   host are excluded. */
 int rvm_is_heap(rvm_value value);
 
-/* TYPE_ERROR unless argument `index` (counted from 0), a tensor, is of that dtype. */
+/* Fails with TYPE_ERROR unless argument `index` (0-based), which is a tensor, has the dtype. */
 rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, int32_t dtype, rvm_value *result);
 
-/* How a builtin begins. */
+/* Checks the arguments of builtin `name` at the start of its body, and returns from it on failure. */
 #define RVM_CHECK(name, kinds)                                                                     \
   do {                                                                                             \
     (void)self;                                                                                    \

@@ -1,9 +1,10 @@
-/* builtin_table.c: the table of builtins, which the machine and native code call by their numbers. */
+/* builtin_table.c: the table of builtins, indexed by enum rvm_builtin.  The interpreter and native code call through
+   it. */
 #include "builtin_table.h"
 
 #include "registry.h"
 
-/* Built with RVM_WITHOUT_STRINGS, the table has NULL for each builtin that the program is linked without. */
+/* With RVM_WITHOUT_STRINGS, builtins are weak symbols: the entry of a builtin that is not linked in is NULL. */
 #ifdef RVM_WITHOUT_STRINGS
 #define BUILTIN(name, signature, effect, cost, decoded, meaning) \
   extern __typeof__(rvm_builtin_##name) rvm_builtin_##name __attribute__((weak));

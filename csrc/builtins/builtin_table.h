@@ -1,4 +1,4 @@
-/* builtin_table.h: the functions of builtins.def. */
+/* builtin_table.h: declares the function of each row of builtins.def. */
 #ifndef RELVM_BUILTIN_TABLE_H
 #define RELVM_BUILTIN_TABLE_H
 

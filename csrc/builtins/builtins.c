@@ -1,4 +1,5 @@
-/* builtins.c: the functions of builtins.def.  Each checks what it is given; arguments are borrowed. */
+/* builtins.c: builtins for tensors, scalars, tuples and functions (builtins.def).  Each checks its arguments, which
+   are borrowed, and returns an owned result. */
 #include <string.h>
 
 #include "arguments.h"
@@ -8,25 +9,25 @@
 
 /* ---- any value ---- */
 
-static rvm_status give(rvm_value value, rvm_value *result) {
+static rvm_status return_value(rvm_value value, rvm_value *result) {
   rvm_retain(value);
   *result = value;
   return RVM_OK;
 }
 
-static rvm_status give_nil(rvm_value *result) {
+static rvm_status return_nil(rvm_value *result) {
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   return RVM_OK;
 }
 
 RVM_BUILTIN(copy) {
   RVM_CHECK(copy, "a");
-  return give(arguments[0], result);
+  return return_value(arguments[0], result);
 }
 
 RVM_BUILTIN(null_value) {
   RVM_CHECK(null_value, "");
-  return give_nil(result);
+  return return_nil(result);
 }
 
 RVM_BUILTIN(read_if_cond) {
@@ -42,7 +43,7 @@ RVM_BUILTIN(assert) {
   int32_t truth;
   rvm_status status = rvm_value_truth(arguments[0], &truth, result);
   if (status) return status;
-  return truth ? give_nil(result) : rvm_fail(result, RVM_ASSERTION_ERROR, "%s", arguments[1].as.string->bytes);
+  return truth ? return_nil(result) : rvm_fail(result, RVM_ASSERTION_ERROR, "%s", arguments[1].as.string->bytes);
 }
 
 RVM_BUILTIN(fail) {
@@ -111,51 +112,54 @@ RVM_BUILTIN(reshape) {
   RVM_CHECK(reshape, "ts");
   rvm_tensor *tensor = arguments[0].as.tensor;
   const rvm_shape *shape = arguments[1].as.shape;
-  int64_t had = 0, has;
-  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &had);
-  if (!rvm_dims_product(shape->rank, shape->dims, &has))
+  int64_t old_count = 0, new_count;
+  rvm_dims_product(tensor->dl.ndim, tensor->dl.shape, &old_count);
+  if (!rvm_dims_product(shape->rank, shape->dims, &new_count))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
-  if (had != has)
+  if (old_count != new_count)
     return rvm_fail(result, RVM_SHAPE_ERROR,
-                    "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements", (long long)had,
-                    (long long)has);
+                    "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements",
+                    (long long)old_count, (long long)new_count);
   rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
 
-/* An axis of an expanded tensor: how long it is, and how far a step goes in the source, 0 where it repeats. */
+/* An axis of the expanded tensor: its size, and its stride in the source, 0 if the axis is repeated. */
 typedef struct expanded_axis {
   int64_t count;
   size_t step_bytes;
 } expanded_axis;
 
-/* The arguments of expand_axes that are the same for every axis. */
-typedef struct expansion {
+/* The arguments of expand_axes that are the same for all axes. */
+typedef struct expand_context {
   rvm_machine *machine;
   int32_t dtype;
   size_t run_bytes;
   rvm_value *error;
-} expansion;
+} expand_context;
 
-/* Writes the elements behind `rank` axes to `to` and returns where they end; NULL: a limit is reached.  What an axis
-   repeats is made once. */
-static unsigned char *expand_axes(const expansion *of, const expanded_axis *axes, int32_t rank,
-                                  const unsigned char *from, unsigned char *to) {
+/* Writes the elements of the last `rank` axes to `dst` and returns the end of the written memory, or NULL if a limit
+   was reached.  A repeated axis is computed once and then copied. */
+static unsigned char *expand_axes(const expand_context *context, const expanded_axis *axes, int32_t rank,
+                                  const unsigned char *src, unsigned char *dst) {
   if (rank == 0) {
-    rvm_status status = rvm_copy_elements(of->machine, of->dtype, to, from, of->run_bytes, of->error);
-    return status ? NULL : to + of->run_bytes;
+    rvm_status status =
+        rvm_copy_elements(context->machine, context->dtype, dst, src, context->run_bytes, context->error);
+    return status ? NULL : dst + context->run_bytes;
   }
   if (axes->step_bytes == 0) {
-    unsigned char *end = expand_axes(of, axes + 1, rank - 1, from, to);
-    size_t made_bytes = (size_t)(end - to);
+    unsigned char *end = expand_axes(context, axes + 1, rank - 1, src, dst);
+    size_t written_bytes = (size_t)(end - dst);
     for (int64_t n = 1; n < axes->count && end; n++)
-      end = rvm_copy_elements(of->machine, of->dtype, end, to, made_bytes, of->error) ? NULL : end + made_bytes;
+      end = rvm_copy_elements(context->machine, context->dtype, end, dst, written_bytes, context->error)
+                ? NULL
+                : end + written_bytes;
     return end;
   }
-  for (int64_t n = 0; n < axes->count && to; n++)
-    to = expand_axes(of, axes + 1, rank - 1, from + (size_t)n * axes->step_bytes, to);
-  return to;
+  for (int64_t n = 0; n < axes->count && dst; n++)
+    dst = expand_axes(context, axes + 1, rank - 1, src + (size_t)n * axes->step_bytes, dst);
+  return dst;
 }
 
 RVM_BUILTIN(expand) {
@@ -168,14 +172,14 @@ RVM_BUILTIN(expand) {
                     tensor->dl.ndim, rank);
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
-    int64_t got = tensor->dl.shape[i - missing], wanted = shape->dims[i];
-    if (got == wanted) continue;
+    int64_t got = tensor->dl.shape[i - missing], target = shape->dims[i];
+    if (got == target) continue;
     if (got != 1)
       return rvm_fail(result, RVM_SHAPE_ERROR, "expand: dimension %d of x is %lld, expected 1 or %lld", i - missing,
-                      (long long)got, (long long)wanted);
+                      (long long)got, (long long)target);
     is_same = 0;
   }
-  if (is_same) return give(arguments[1], result);
+  if (is_same) return return_value(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
   expanded_axis axes[RVM_MAX_RANK];
@@ -191,14 +195,15 @@ RVM_BUILTIN(expand) {
     if (!is_repeated) step_bytes *= (size_t)shape->dims[i];
   }
   rvm_value error, expanded = *result;
-  const expansion of = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
-  if (expand_axes(&of, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data)) return RVM_OK;
+  const expand_context context = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
+  if (expand_axes(&context, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
+    return RVM_OK;
   rvm_release(&expanded);
   *result = error;
   return error.as.error->status;
 }
 
-/* Whether two tensors have elements at the same addresses. */
+/* Returns whether two tensors have elements at common addresses. */
 static int shares_memory(const rvm_tensor *a, const rvm_tensor *b) {
   const uintptr_t first = (uintptr_t)a->dl.data, second = (uintptr_t)b->dl.data;
   const int64_t first_bytes = rvm_tensor_size_bytes(a), second_bytes = rvm_tensor_size_bytes(b);
@@ -229,35 +234,35 @@ RVM_BUILTIN(check_update) {
           "type of tensors, or pass them one by one",
           where, rvm_value_describe(arguments[i], text));
   }
-  return give_nil(result);
+  return return_nil(result);
 }
 
 RVM_BUILTIN(update_tensor) {
   RVM_CHECK(update_tensor, "ctt");
-  const rvm_tensor *target = arguments[1].as.tensor, *from = arguments[2].as.tensor;
+  const rvm_tensor *target = arguments[1].as.tensor, *src = arguments[2].as.tensor;
   const int32_t rank = target->dl.ndim;
-  if (target->dtype != from->dtype || target->dtype == RVM_DTYPE_str)
+  if (target->dtype != src->dtype || target->dtype == RVM_DTYPE_str)
     return rvm_fail(result, RVM_TYPE_ERROR,
                     "vm.builtin.update_tensor: expected two tensors of one dtype of numbers, got %s and %s",
-                    rvm_dtype_name(target->dtype), rvm_dtype_name(from->dtype));
-  if (rank != from->dl.ndim ||
-      (rank > 0 && memcmp(target->dl.shape, from->dl.shape, (size_t)rank * sizeof *from->dl.shape) != 0))
+                    rvm_dtype_name(target->dtype), rvm_dtype_name(src->dtype));
+  if (rank != src->dl.ndim ||
+      (rank > 0 && memcmp(target->dl.shape, src->dl.shape, (size_t)rank * sizeof *src->dl.shape) != 0))
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.update_tensor: expected two tensors of one shape");
   const int64_t size_bytes = rvm_tensor_size_bytes(target);
-  if (size_bytes == 0) return give_nil(result);
+  if (size_bytes == 0) return return_nil(result);
   if (rvm_tensor_is_read_only(target))
     return rvm_fail(result, RVM_TYPE_ERROR,
                     "vm.builtin.update_tensor: expected a writable tensor, found a read-only one");
   rvm_status status = rvm_spend(arguments[0].as.machine, size_bytes / 64, result);
   if (status) return status;
-  memmove(target->dl.data, from->dl.data, (size_t)size_bytes);
-  return give_nil(result);
+  memmove(target->dl.data, src->dl.data, (size_t)size_bytes);
+  return return_nil(result);
 }
 
 RVM_BUILTIN(to_device) {
   RVM_CHECK(to_device, "ti");
   rvm_status status = check_device(RVM_BUILTIN_to_device, arguments[1].as.i, result);
-  return status ? status : give(arguments[0], result);
+  return status ? status : return_value(arguments[0], result);
 }
 
 RVM_BUILTIN(shape_of) {
@@ -276,7 +281,7 @@ RVM_BUILTIN(tensor_to_shape) {
   rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
   if (!status) status = rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
   if (status) return status;
-  rvm_value shape = *result; /* which is checked, since the elements may change meanwhile */
+  rvm_value shape = *result; /* check the copy: the host may change the elements meanwhile */
   for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
     if (shape.as.shape->dims[i] < 0)
       status = rvm_fail(result, RVM_SHAPE_ERROR,
@@ -327,7 +332,7 @@ RVM_BUILTIN(tensor_item) {
   return RVM_OK;
 }
 
-/* Puts a number into an element of another dtype than bool. */
+/* Stores a number in an element whose dtype is not bool. */
 static void store_number(int32_t dtype, rvm_value number, void *data) {
   double value = number.tag == RVM_TAG_FLOAT ? number.as.f : (double)number.as.i;
   if (dtype == RVM_DTYPE_f32)
@@ -343,10 +348,11 @@ RVM_BUILTIN(scalar_to_tensor) {
   rvm_value value = arguments[0];
   int32_t dtype = (int32_t)arguments[1].as.i;
   int is_float = dtype == RVM_DTYPE_f32 || dtype == RVM_DTYPE_f64;
-  int fits = (value.tag == RVM_TAG_BOOL && dtype == RVM_DTYPE_bool) || (value.tag == RVM_TAG_FLOAT && is_float) ||
-             (value.tag == RVM_TAG_INT && dtype != RVM_DTYPE_bool && dtype <= RVM_DTYPE_f64);
+  int is_convertible = (value.tag == RVM_TAG_BOOL && dtype == RVM_DTYPE_bool) ||
+                       (value.tag == RVM_TAG_FLOAT && is_float) ||
+                       (value.tag == RVM_TAG_INT && dtype != RVM_DTYPE_bool && dtype <= RVM_DTYPE_f64);
   char text[RVM_DESCRIPTION_BYTES];
-  if (!fits)
+  if (!is_convertible)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.scalar_to_tensor: expected a scalar of dtype %s, got %s",
                     rvm_dtype_name(dtype), rvm_value_describe(value, text));
   if (value.tag == RVM_TAG_INT && !is_float && !rvm_dtype_holds(dtype, value.as.i))
@@ -368,7 +374,7 @@ RVM_BUILTIN(make_tuple) {
   return rvm_tuple_of(count, arguments, result);
 }
 
-/* The place of item `index` of a tuple, or of a list that is used as one. */
+/* Finds item `index` of a tuple or list.  Fails with INDEX_ERROR. */
 static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value **item,
                              rvm_value *result) {
   int32_t size;
@@ -384,7 +390,7 @@ RVM_BUILTIN(tuple_getitem) {
   RVM_CHECK(tuple_getitem, "ui");
   rvm_value *item;
   rvm_status status = tuple_item(RVM_BUILTIN_tuple_getitem, arguments[0], arguments[1].as.i, &item, result);
-  return status ? status : give(*item, result);
+  return status ? status : return_value(*item, result);
 }
 
 RVM_BUILTIN(tuple_reset_item) {
@@ -393,24 +399,24 @@ RVM_BUILTIN(tuple_reset_item) {
   rvm_status status = tuple_item(RVM_BUILTIN_tuple_reset_item, arguments[0], arguments[1].as.i, &item, result);
   if (status) return status;
   rvm_release(item);
-  return give_nil(result);
+  return return_nil(result);
 }
 
 /* ---- functions ---- */
 
-/* A closure of a closure calls the inner one's function: its own captured values, then those of the inner one. */
+/* A closure over a closure calls the inner closure's function; its captured values precede those of the inner one. */
 RVM_BUILTIN(make_closure) {
   RVM_CHECK(make_closure, "fa*");
   const rvm_closure *inner = arguments[0].tag == RVM_TAG_CLOSURE ? arguments[0].as.closure : NULL;
-  int32_t given = count - 1, inner_count = inner ? inner->captured_count : 0;
+  int32_t bound_count = count - 1, inner_count = inner ? inner->captured_count : 0;
   rvm_function *function = inner ? inner->function : arguments[0].as.function;
-  if (inner_count > INT32_MAX - given) return rvm_out_of_memory(result);
+  if (inner_count > INT32_MAX - bound_count) return rvm_out_of_memory(result);
   rvm_status status = rvm_spend(rvm_machine_running(), inner_count, result);
-  if (!status) status = rvm_closure_new(function, given + inner_count, result);
+  if (!status) status = rvm_closure_new(function, bound_count + inner_count, result);
   if (status) return status;
   rvm_value *captured = result->as.closure->captured;
-  for (int32_t i = 0; i < given; i++) give(arguments[1 + i], &captured[i]);
-  for (int32_t i = 0; i < inner_count; i++) give(inner->captured[i], &captured[given + i]);
+  for (int32_t i = 0; i < bound_count; i++) return_value(arguments[1 + i], &captured[i]);
+  for (int32_t i = 0; i < inner_count; i++) return_value(inner->captured[i], &captured[bound_count + i]);
   return RVM_OK;
 }
 
@@ -451,5 +457,5 @@ RVM_BUILTIN(print) {
   if (!status) status = rvm_machine_print(machine, arguments + 1, count - 1, result);
   if (status) return status;
   rvm_machine_look_next(machine);
-  return give_nil(result);
+  return return_nil(result);
 }

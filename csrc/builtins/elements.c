@@ -1,3 +1,4 @@
+/* elements.c: allocates and copies elements of tensors and arrays, and charges the work. */
 #include "elements.h"
 
 #include <string.h>
@@ -19,17 +20,17 @@ rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t r
   return status;
 }
 
-rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes,
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *dst, const void *src, size_t bytes,
                              rvm_value *error) {
   enum { CHUNK_BYTES = 1 << 20 };
-  const char *source = from;
+  const char *source = src;
   rvm_status status = RVM_OK;
-  for (size_t done = 0, part; done < bytes && !status; done += part) {
-    part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
-    memcpy((char *)to + done, source + done, part);
+  for (size_t offset = 0, chunk_bytes; offset < bytes && !status; offset += chunk_bytes) {
+    chunk_bytes = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
+    memcpy((char *)dst + offset, source + offset, chunk_bytes);
     if (dtype == RVM_DTYPE_str)
-      rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
-    status = rvm_spend(machine, 1 + (int64_t)(part / 64), error);
+      rvm_strings_retain((rvm_string **)((char *)dst + offset), (int64_t)(chunk_bytes / sizeof(rvm_string *)));
+    status = rvm_spend(machine, 1 + (int64_t)(chunk_bytes / 64), error);
   }
   return status;
 }

@@ -1,5 +1,5 @@
-/* list.c: lists of values.  A list never changes while two know of it; rvm_builtin_list_push changes one that only
-   its caller has.  Where a list is expected, a tuple is one. */
+/* list.c: builtins on lists.  Lists are immutable while shared; only rvm_builtin_list_push modifies one, if the
+   caller holds the only reference.  Tuples are accepted as lists. */
 #include "arguments.h"
 #include "elements.h"
 
@@ -18,11 +18,12 @@ RVM_BUILTIN(list_length) {
   return RVM_OK;
 }
 
-/* The index counted from the front: INDEX_ERROR unless it is in -size to size - 1 + `past`. */
-static rvm_status from_the_front(const char *name, int64_t index, int32_t size, int32_t past, int64_t *place,
-                                 rvm_value *result) {
-  *place = index < 0 ? index + size : index;
-  if (*place >= 0 && *place < size + (int64_t)past) return RVM_OK;
+/* Converts an index that may count from the end to a position in [0, size + past).  Fails with INDEX_ERROR if it is
+   out of range. */
+static rvm_status resolve_index(const char *name, int64_t index, int32_t size, int32_t past, int64_t *position,
+                                rvm_value *result) {
+  *position = index < 0 ? index + size : index;
+  if (*position >= 0 && *position < size + (int64_t)past) return RVM_OK;
   return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d items", name,
                   (long long)index, size);
 }
@@ -30,18 +31,18 @@ static rvm_status from_the_front(const char *name, int64_t index, int32_t size, 
 RVM_BUILTIN(list_item) {
   RVM_CHECK(list_item, "li");
   int32_t size;
-  int64_t place;
+  int64_t position;
   const rvm_value *items = rvm_value_items(arguments[0], &size);
-  rvm_status status = from_the_front("list_item", arguments[1].as.i, size, 0, &place, result);
+  rvm_status status = resolve_index("list_item", arguments[1].as.i, size, 0, &position, result);
   if (status) return status;
-  *result = items[place];
+  *result = items[position];
   rvm_retain(*result);
   return RVM_OK;
 }
 
-/* Adds `count` items to a list that has room for them. */
-static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count,
-                            rvm_value *error) {
+/* Appends `count` items to a list with spare capacity, and charges the work. */
+static rvm_status append_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count,
+                               rvm_value *error) {
   enum { CHUNK = 4096 };
   for (int64_t first = 0; first < count; first += CHUNK) {
     int64_t end = count - first < CHUNK ? count : first + CHUNK;
@@ -52,21 +53,22 @@ static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_valu
   return RVM_OK;
 }
 
-/* The items of `list` before `place`, then `added` where there is one, then those from `next` on, in a new list. */
-static rvm_status changed(rvm_value list, int64_t place, const rvm_value *added, int64_t next, rvm_value *result) {
+/* Creates a list of the items before `position`, then `added` if it is not NULL, then the items from `next` on. */
+static rvm_status copy_with_change(rvm_value list, int64_t position, const rvm_value *added, int64_t next,
+                                   rvm_value *result) {
   int32_t size;
   const rvm_value *items = rvm_value_items(list, &size);
-  int64_t length = place + (added != NULL) + (size - next);
+  int64_t length = position + (added != NULL) + (size - next);
   if (length > INT32_MAX) return rvm_out_of_memory(result);
   rvm_machine *machine = rvm_machine_running();
-  rvm_value made;
-  rvm_status status = rvm_list_room(length, &made);
-  *result = made;
+  rvm_value joined;
+  rvm_status status = rvm_list_allocate(length, &joined);
+  *result = joined;
   if (status) return status;
-  status = add_items(machine, made.as.list, items, place, result);
-  if (!status && added) rvm_list_add(made.as.list, *added);
-  if (!status && next < size) status = add_items(machine, made.as.list, items + next, size - next, result);
-  if (status) rvm_release(&made);
+  status = append_items(machine, joined.as.list, items, position, result);
+  if (!status && added) rvm_list_add(joined.as.list, *added);
+  if (!status && next < size) status = append_items(machine, joined.as.list, items + next, size - next, result);
+  if (status) rvm_release(&joined);
   return status;
 }
 
@@ -74,10 +76,11 @@ RVM_BUILTIN(list_append) {
   RVM_CHECK(list_append, "la");
   int32_t size;
   rvm_value_items(arguments[0], &size);
-  return changed(arguments[0], size, &arguments[1], size, result);
+  return copy_with_change(arguments[0], size, &arguments[1], size, result);
 }
 
-/* Room for one more item, or OUT_OF_MEMORY: half as much again, so that n pushes cost O(n). */
+/* Ensures capacity for one more item.  The capacity grows by half, so that n pushes cost O(n).  Fails with
+   OUT_OF_MEMORY. */
 static rvm_status grow(rvm_list *list, rvm_value *result) {
   if (list->size < list->capacity) return RVM_OK;
   if (list->size == INT32_MAX) return rvm_out_of_memory(result);
@@ -90,7 +93,7 @@ static rvm_status grow(rvm_list *list, rvm_value *result) {
   return RVM_OK;
 }
 
-/* A list without other holders is in nothing that the item is made of; but it may be the item. */
+/* A list with a single reference cannot be nested inside the item, but it may be the item itself. */
 RVM_BUILTIN(list_push) {
   RVM_CHECK(list_push, "la");
   rvm_value list = arguments[0], item = arguments[1];
@@ -105,27 +108,27 @@ RVM_BUILTIN(list_push) {
   return RVM_OK;
 }
 
-/* The list, argument 0, changed at the index that is argument 1: `added` stands before that item; NULL: the item goes.
- */
-static rvm_status changed_at(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
+/* Creates a copy of the list arguments[0] changed at index arguments[1]: `added` is inserted before that item, or
+   the item is removed if `added` is NULL. */
+static rvm_status change_item(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
   int32_t size;
-  int64_t place;
+  int64_t position;
   rvm_value_items(arguments[0], &size);
-  rvm_status status = from_the_front(name, arguments[1].as.i, size, added != NULL, &place, result);
-  return status ? status : changed(arguments[0], place, added, place + (added == NULL), result);
+  rvm_status status = resolve_index(name, arguments[1].as.i, size, added != NULL, &position, result);
+  return status ? status : copy_with_change(arguments[0], position, added, position + (added == NULL), result);
 }
 
 RVM_BUILTIN(list_insert) {
   RVM_CHECK(list_insert, "lia");
-  return changed_at("list_insert", arguments, &arguments[2], result);
+  return change_item("list_insert", arguments, &arguments[2], result);
 }
 
 RVM_BUILTIN(list_erase) {
   RVM_CHECK(list_erase, "li");
-  return changed_at("list_erase", arguments, NULL, result);
+  return change_item("list_erase", arguments, NULL, result);
 }
 
-/* ---- no value ---- */
+/* ---- nil ---- */
 
 RVM_BUILTIN(is_null) {
   RVM_CHECK(is_null, "a");
@@ -135,25 +138,26 @@ RVM_BUILTIN(is_null) {
 
 /* ---- lists of tensors ---- */
 
-/* Elements of a tensor before an axis, and from it on. */
+/* Returns the product of the dimensions in [first, end). */
 static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
   int64_t total = 1;
   for (int32_t i = first; i < end; i++) total *= dims[i];
   return total;
 }
 
-/* The axis counted from the front; 0 where a tensor of that rank has no such axis, which fails. */
-static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
-  *place = 0;
+/* Converts an axis that may count from the end.  On failure stores 0 and fails with TYPE_ERROR. */
+static rvm_status resolve_axis(const char *name, int64_t axis, int32_t rank, int32_t *position, rvm_value *result) {
+  *position = 0;
   if (axis < -(int64_t)rank || axis >= rank)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld is outside [-%d, %d)", name, (long long)axis,
                     rank, rank);
-  *place = (int32_t)(axis < 0 ? axis + rank : axis);
+  *position = (int32_t)(axis < 0 ? axis + rank : axis);
   return RVM_OK;
 }
 
-/* What all tensors of a list have in common: TYPE_ERROR or SHAPE_ERROR unless they can be joined along `axis`, which is
-   their own, or a new one where they are `stacked`.   dims: of the result, with room for one more. */
+/* Checks that the tensors of a list can be concatenated along `axis`, or stacked along a new axis if `stacked`, and
+   stores the dimensions of the result in `dims`, which has space for the new axis.  Fails with TYPE_ERROR or
+   SHAPE_ERROR. */
 static rvm_status check_parts(const char *name, const rvm_value *items, int32_t size, int stacked, int32_t axis,
                               int64_t *dims, rvm_value *result) {
   rvm_machine *machine = rvm_machine_running();
@@ -182,23 +186,23 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
   return RVM_OK;
 }
 
-/* Copies the elements of `size` tensors to `made`, which concatenates them along `axis`, or stacks them along a new
-   axis if `stacked`. */
+/* Copies the elements of `size` tensors to `joined`: concatenated along `axis`, or stacked along a new axis if
+   `stacked`. */
 static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32_t size, int stacked, int32_t axis,
-                             rvm_tensor *made, rvm_value *error) {
-  const int64_t *dims = made->dl.shape;
-  int64_t step_bytes = product(dims, axis + 1, made->dl.ndim) * rvm_dtype_size_bytes(made->dtype);
-  int64_t outer = rvm_tensor_size_bytes(made) > 0 ? product(dims, 0, axis) : 0;
-  unsigned char *to = made->dl.data;
+                             rvm_tensor *joined, rvm_value *error) {
+  const int64_t *dims = joined->dl.shape;
+  int64_t step_bytes = product(dims, axis + 1, joined->dl.ndim) * rvm_dtype_size_bytes(joined->dtype);
+  int64_t outer = rvm_tensor_size_bytes(joined) > 0 ? product(dims, 0, axis) : 0;
+  unsigned char *dst = joined->dl.data;
   rvm_status status = RVM_OK;
   for (int64_t o = 0; o < outer; o++) {
     for (int32_t k = 0; k < size && !status; k++) {
       const rvm_dltensor *part = &items[k].as.tensor->dl;
       size_t bytes = (size_t)((stacked ? 1 : part->shape[axis]) * step_bytes);
-      const unsigned char *from = (const unsigned char *)part->data + (size_t)o * bytes;
+      const unsigned char *src = (const unsigned char *)part->data + (size_t)o * bytes;
       status =
-          bytes > 0 ? rvm_copy_elements(machine, made->dtype, to, from, bytes, error) : rvm_spend(machine, 1, error);
-      to += bytes;
+          bytes > 0 ? rvm_copy_elements(machine, joined->dtype, dst, src, bytes, error) : rvm_spend(machine, 1, error);
+      dst += bytes;
     }
     if (status) return status;
   }
@@ -214,17 +218,17 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item 0 is %s, expected a tensor", name,
                     rvm_value_describe(items[0], text));
   int32_t rank = items[0].as.tensor->dl.ndim, dtype = items[0].as.tensor->dtype;
-  rvm_status status = axis_from_the_front(name, arguments[2].as.i, rank + stacked, &axis, result);
+  rvm_status status = resolve_axis(name, arguments[2].as.i, rank + stacked, &axis, result);
   if (status) return status;
   int64_t dims[RVM_MAX_RANK + 1];
   rvm_machine *machine = arguments[0].as.machine;
-  rvm_value made;
+  rvm_value joined;
   if ((status = check_parts(name, items, size, stacked, axis, dims, result))) return status;
-  status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &made);
-  *result = made;
+  status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &joined);
+  *result = joined;
   if (status) return status;
-  status = copy_parts(machine, items, size, stacked, axis, made.as.tensor, result);
-  if (status) rvm_release(&made);
+  status = copy_parts(machine, items, size, stacked, axis, joined.as.tensor, result);
+  if (status) rvm_release(&joined);
   return status;
 }
 
@@ -238,9 +242,10 @@ RVM_BUILTIN(list_stack) {
   return join("list_stack", arguments, 1, result);
 }
 
-/* Adds to a list the `size` positions of a tensor from `first` on along an axis, which goes where it is `dropped`. */
-static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
-                           int dropped, rvm_list *list, rvm_value *error) {
+/* Copies `size` positions of a tensor along an axis, starting at `first`, to a new tensor and appends it to the
+   list.  If `dropped`, the new tensor does not have the axis. */
+static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
+                              int dropped, rvm_list *list, rvm_value *error) {
   int32_t rank = tensor->dl.ndim;
   int64_t dims[RVM_MAX_RANK];
   for (int32_t i = 0, j = 0; i < rank; i++) {
@@ -257,10 +262,10 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
   if (outer > 0) {
     size_t step = (size_t)(product(tensor->dl.shape, axis + 1, rank) * rvm_dtype_size_bytes(tensor->dtype));
     size_t part_bytes = (size_t)size * step, row_bytes = (size_t)tensor->dl.shape[axis] * step;
-    const unsigned char *from = (const unsigned char *)tensor->dl.data + (size_t)first * step;
-    unsigned char *to = part.as.tensor->dl.data;
+    const unsigned char *src = (const unsigned char *)tensor->dl.data + (size_t)first * step;
+    unsigned char *dst = part.as.tensor->dl.data;
     for (int64_t o = 0; o < outer && !status; o++)
-      status = rvm_copy_elements(machine, tensor->dtype, to + (size_t)o * part_bytes, from + (size_t)o * row_bytes,
+      status = rvm_copy_elements(machine, tensor->dtype, dst + (size_t)o * part_bytes, src + (size_t)o * row_bytes,
                                  part_bytes, error);
   }
   if (!status) rvm_list_add(list, part);
@@ -268,18 +273,18 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what
-   is left. */
+/* Splits a tensor into `number` parts along an axis.  Part k has sizes[k] positions.  If `sizes` is NULL, each part
+   has `each` positions and the last one the remainder. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
   if (number > INT32_MAX) return rvm_out_of_memory(result);
   rvm_value list;
-  rvm_status status = rvm_list_room(number, &list);
+  rvm_status status = rvm_list_allocate(number, &list);
   *result = list;
   for (int64_t k = 0; k < number && !status; k++) {
     int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
-    status = add_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
+    status = append_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
     if (status) rvm_release(&list);
   }
@@ -290,7 +295,7 @@ RVM_BUILTIN(list_split) {
   RVM_CHECK(list_split, "ctzi");
   const rvm_tensor *tensor = arguments[1].as.tensor;
   int32_t axis;
-  rvm_status status = axis_from_the_front("list_split", arguments[3].as.i, tensor->dl.ndim, &axis, result);
+  rvm_status status = resolve_axis("list_split", arguments[3].as.i, tensor->dl.ndim, &axis, result);
   if (status) return status;
   rvm_machine *machine = arguments[0].as.machine;
   int64_t extent = tensor->dl.shape[axis], total = 0;
@@ -321,7 +326,7 @@ RVM_BUILTIN(list_unstack) {
   RVM_CHECK(list_unstack, "cti");
   const rvm_tensor *tensor = arguments[1].as.tensor;
   int32_t axis;
-  rvm_status status = axis_from_the_front("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
+  rvm_status status = resolve_axis("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
   if (status) return status;
   return split(arguments[0].as.machine, tensor, axis, NULL, tensor->dl.shape[axis], 1, 1, result);
 }

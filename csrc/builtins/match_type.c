@@ -1,4 +1,5 @@
-/* match_type.c: match_type, which walks over what is inside lists and optional values. */
+/* match_type.c: the builtin match_type, which checks a value against an encoded type (type_codes.def), including the
+   items of tuples, lists and optional values. */
 #include "cold.h"
 
 #include <stdio.h>
@@ -15,23 +16,23 @@ enum {
 #undef SHAPE_CODE
 };
 
-enum { MAX_NESTED = 200, PLACE_BYTES = 160 };
+enum { MAX_NESTED = 200, PATH_BYTES = 160 };
 
-/* Where in the value that is checked another one is. */
-typedef struct place {
-  const struct place *around;
+/* The position of a nested value: item `item` of the value at `parent`; NULL for the value itself. */
+typedef struct path_node {
+  const struct path_node *parent;
   int64_t item;
-} place;
+} path_node;
 
-/* That an object is of the type whose ints begin there. */
+/* A memo entry: `object` has the type whose encoding begins at `type`. */
 typedef struct matched {
   const rvm_object *object;
   const rvm_value *type;
 } matched;
 
-/* The type's ints that are still to be read.   where: what a message begins with.   known: a hash table of what has
-   matched, of lists and tuples that more than one value holds, so that none is gone over twice; `room` is 0 or a power
-   of two. */
+/* A decoder of the encoded type.  `next` to `end` are the integers not yet read, and `where` begins each error
+   message.  `known` is a hash table of objects with more than one reference that have matched, so that none is
+   checked twice.  `capacity` is 0 or a power of two. */
 typedef struct reader {
   const rvm_value *next, *end;
   rvm_value heap;
@@ -39,14 +40,14 @@ typedef struct reader {
   rvm_value *result;
   rvm_machine *machine;
   matched *known;
-  int64_t known_count, room;
+  int64_t known_count, capacity;
 } reader;
 
 static rvm_status wrong_type(const reader *type) {
   return rvm_fail(type->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the integers do not encode a type");
 }
 
-/* The next int; 0 where there is none, which fails. */
+/* Reads the next integer.  At the end, stores 0 and fails. */
 static rvm_status next_int(reader *type, int64_t *number) {
   *number = 0;
   if (type->next == type->end) return wrong_type(type);
@@ -54,26 +55,26 @@ static rvm_status next_int(reader *type, int64_t *number) {
   return RVM_OK;
 }
 
-/* ", item 3, item 0", the outermost first; what does not fit is left out. */
-static void describe_place(const place *at, char text[PLACE_BYTES]) {
-  if (!at) {
+/* Writes the path as ", item 3, item 0", outermost first, truncated to the buffer. */
+static void describe_path(const path_node *path, char text[PATH_BYTES]) {
+  if (!path) {
     text[0] = '\0';
     return;
   }
-  describe_place(at->around, text);
+  describe_path(path->parent, text);
   size_t used = strlen(text);
-  snprintf(text + used, PLACE_BYTES - used, ", item %lld", (long long)at->item);
+  snprintf(text + used, PATH_BYTES - used, ", item %lld", (long long)path->item);
 }
 
-static rvm_status fail_kind(const reader *type, const place *at, const char *expected, rvm_value value) {
-  char path[PLACE_BYTES], text[RVM_DESCRIPTION_BYTES];
-  describe_place(at, path);
-  return rvm_fail(type->result, RVM_TYPE_ERROR, "%s%s: expected %s, got %s", type->where, path, expected,
+static rvm_status fail_kind(const reader *type, const path_node *path, const char *expected, rvm_value value) {
+  char path_text[PATH_BYTES], text[RVM_DESCRIPTION_BYTES];
+  describe_path(path, path_text);
+  return rvm_fail(type->result, RVM_TYPE_ERROR, "%s%s: expected %s, got %s", type->where, path_text, expected,
                   rvm_value_describe(value, text));
 }
 
-/* Compares `got` with the next pair.   what: what the number is, for messages. */
-static rvm_status match_pair(reader *type, const place *at, const char *what, int64_t got) {
+/* Compares `got` with the next code-value pair.  `subject` precedes the expected number in the message. */
+static rvm_status match_pair(reader *type, const path_node *path, const char *subject, int64_t got) {
   int64_t code, expected;
   rvm_status status;
   if ((status = next_int(type, &code)) || (status = next_int(type, &expected))) return status;
@@ -88,82 +89,82 @@ static rvm_status match_pair(reader *type, const place *at, const char *what, in
     return wrong_type(type);
   }
   if (got == expected) return RVM_OK;
-  char path[PLACE_BYTES];
-  describe_place(at, path);
-  return rvm_fail(type->result, RVM_SHAPE_ERROR, "%s%s: expected %s%lld, got %lld", type->where, path, what,
+  char path_text[PATH_BYTES];
+  describe_path(path, path_text);
+  return rvm_fail(type->result, RVM_SHAPE_ERROR, "%s%s: expected %s%lld, got %lld", type->where, path_text, subject,
                   (long long)expected, (long long)got);
 }
 
-/* The next `count pairs...` against a value's dimensions. */
-static rvm_status match_dims(reader *type, const place *at, int32_t rank, const int64_t *dims) {
+/* Compares a value's leading dimensions with the next `count pairs...`. */
+static rvm_status match_dims(reader *type, const path_node *path, int32_t rank, const int64_t *dims) {
   int64_t count;
   rvm_status status = next_int(type, &count);
   if (!status && (count < 0 || count > rank)) return wrong_type(type);
   for (int64_t i = 0; i < count && !status; i++) {
-    char what[48];
-    snprintf(what, sizeof what, "dimension %lld to be ", (long long)i);
-    status = match_pair(type, at, what, dims[i]);
+    char subject[48];
+    snprintf(subject, sizeof subject, "dimension %lld to be ", (long long)i);
+    status = match_pair(type, path, subject, dims[i]);
   }
   return status;
 }
 
-static rvm_status match_tensor(reader *type, const place *at, rvm_value value) {
+static rvm_status match_tensor(reader *type, const path_node *path, rvm_value value) {
   int64_t rank, dtype;
   rvm_status status;
   if ((status = next_int(type, &rank)) || (status = next_int(type, &dtype))) return status;
   if (dtype >= RVM_DTYPE_COUNT) return wrong_type(type);
   const rvm_tensor *tensor = value.as.tensor;
   if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) && (dtype < 0 || dtype == tensor->dtype))
-    return match_dims(type, at, tensor->dl.ndim, tensor->dl.shape);
+    return match_dims(type, path, tensor->dl.ndim, tensor->dl.shape);
   char expected[80], of_rank[32] = "", of_dtype[32] = "";
   if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
   if (dtype >= 0) snprintf(of_dtype, sizeof of_dtype, "%s dtype %s", rank < 0 ? " of" : " and", rvm_dtype_name(dtype));
   snprintf(expected, sizeof expected, "a tensor%s%s", of_rank, of_dtype);
-  return fail_kind(type, at, expected, value);
+  return fail_kind(type, path, expected, value);
 }
 
-static rvm_status match_shape(reader *type, const place *at, rvm_value value) {
+static rvm_status match_shape(reader *type, const path_node *path, rvm_value value) {
   int64_t rank;
   rvm_status status = next_int(type, &rank);
   if (status) return status;
   if (value.tag == RVM_TAG_SHAPE && (rank < 0 || rank == value.as.shape->rank))
-    return match_dims(type, at, value.as.shape->rank, value.as.shape->dims);
+    return match_dims(type, path, value.as.shape->rank, value.as.shape->dims);
   char expected[48];
   snprintf(expected, sizeof expected, rank < 0 ? "a shape" : "a shape of rank %lld", (long long)rank);
-  return fail_kind(type, at, expected, value);
+  return fail_kind(type, path, expected, value);
 }
 
-static rvm_status match_scalar(reader *type, const place *at, rvm_value value) {
+static rvm_status match_scalar(reader *type, const path_node *path, rvm_value value) {
   int64_t dtype;
   rvm_status status = next_int(type, &dtype);
   if (status) return status;
-  if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(type, at, "", value.as.i);
+  if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(type, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
-  if (value.tag == tag) return match_pair(type, at, "", 0);
+  if (value.tag == tag) return match_pair(type, path, "", 0);
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
-  return fail_kind(type, at, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
+  return fail_kind(type, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
-/* The slot of the hash table that holds the value, or the free slot for it. */
-static matched *find_known(const reader *type, matched what) {
+/* Returns the slot of the hash table that holds the entry, or the free slot for it. */
+static matched *find_known(const reader *type, matched entry) {
   uint64_t hash =
-      ((uint64_t)(uintptr_t)what.object ^ (uint64_t)(uintptr_t)what.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
-  int64_t slot = (int64_t)(hash >> 20) & (type->room - 1);
-  while (type->known[slot].object && (type->known[slot].object != what.object || type->known[slot].type != what.type))
-    slot = (slot + 1) & (type->room - 1);
+      ((uint64_t)(uintptr_t)entry.object ^ (uint64_t)(uintptr_t)entry.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
+  int64_t slot = (int64_t)(hash >> 20) & (type->capacity - 1);
+  while (type->known[slot].object && (type->known[slot].object != entry.object || type->known[slot].type != entry.type))
+    slot = (slot + 1) & (type->capacity - 1);
   return &type->known[slot];
 }
 
-static int is_known(const reader *type, matched what) { return type->room > 0 && find_known(type, what)->object; }
+static int is_known(const reader *type, matched entry) { return type->capacity > 0 && find_known(type, entry)->object; }
 
-static rvm_status add_known(reader *type, matched what) {
-  if (2 * type->known_count >= type->room) {
+static rvm_status add_known(reader *type, matched entry) {
+  if (2 * type->known_count >= type->capacity) {
     reader grown = *type;
-    grown.room = type->room > 0 ? 2 * type->room : 64;
-    grown.known = rvm_allocate_zeroed((size_t)grown.room * sizeof *grown.known);
+    grown.capacity = type->capacity > 0 ? 2 * type->capacity : 64;
+    grown.known = rvm_allocate_zeroed((size_t)grown.capacity * sizeof *grown.known);
     if (!grown.known) return rvm_out_of_memory(type->result);
     rvm_status status = RVM_OK;
-    for (int64_t i = 0; i < type->room && !status; i++) {
+    for (int64_t i = 0; i < type->capacity && !status; i++) {
       if (type->known[i].object) *find_known(&grown, type->known[i]) = type->known[i];
       status = rvm_spend(type->machine, 1, type->result);
     }
@@ -171,12 +172,12 @@ static rvm_status add_known(reader *type, matched what) {
     if (status) return status;
     *type = grown;
   }
-  *find_known(type, what) = what;
+  *find_known(type, entry) = entry;
   type->known_count++;
   return RVM_OK;
 }
 
-/* Each nested type takes a few frames of the C stack. */
+/* Fails if the C stack is nearly used up.  Each nesting level of the type takes a few frames. */
 static rvm_status check_stack(const reader *type) {
   enum { NEEDED_BYTES = 8 << 10 };
   if (rvm_stack_left(type->machine) >= NEEDED_BYTES) return RVM_OK;
@@ -184,29 +185,29 @@ static rvm_status check_stack(const reader *type) {
                   type->where);
 }
 
-static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth);
+static rvm_status match(reader *type, const path_node *path, rvm_value value, int32_t depth);
 
-/* Reads over a type that no value is compared with. */
+/* Skips an encoded type without a value to compare it with. */
 static rvm_status skip(reader *type, int32_t depth) {
   int64_t code, number = 0, inner = 0;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
   if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
   if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
-  int64_t over = code == TYPE_SCALAR ? 3 : 0;
+  int64_t skipped = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
     for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
       if ((status = next_int(type, &number))) return status;
-    over = number < 0 || number > type->end - type->next ? -1 : 2 * number;
+    skipped = number < 0 || number > type->end - type->next ? -1 : 2 * number;
   }
-  if (over < 0 || over > type->end - type->next) return wrong_type(type);
-  type->next += over;
+  if (skipped < 0 || skipped > type->end - type->next) return wrong_type(type);
+  type->next += skipped;
   if (code == TYPE_TUPLE && (status = next_int(type, &inner))) return status;
   if (code == TYPE_LIST || code == TYPE_OPTIONAL) inner = 1;
   for (int64_t i = 0; i < inner && !status; i++) status = skip(type, depth + 1);
   return status;
 }
 
-static rvm_status match_tuple(reader *type, const place *at, rvm_value value, int32_t depth) {
+static rvm_status match_tuple(reader *type, const path_node *path, rvm_value value, int32_t depth) {
   int64_t expected;
   int32_t size = -1;
   rvm_status status = next_int(type, &expected);
@@ -216,57 +217,58 @@ static rvm_status match_tuple(reader *type, const place *at, rvm_value value, in
   if (size != expected) {
     char text[48];
     snprintf(text, sizeof text, "a tuple of %lld items", (long long)expected);
-    return fail_kind(type, at, text, value);
+    return fail_kind(type, path, text, value);
   }
-  for (int32_t i = 0; i < size && !status; i++) status = match(type, &(place){at, i}, items[i], depth);
+  for (int32_t i = 0; i < size && !status; i++) status = match(type, &(path_node){path, i}, items[i], depth);
   return status;
 }
 
-static rvm_status match_list(reader *type, const place *at, rvm_value value, int32_t depth) {
-  if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(type, at, "a list", value);
+static rvm_status match_list(reader *type, const path_node *path, rvm_value value, int32_t depth) {
+  if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(type, path, "a list", value);
   int32_t size;
   const rvm_value *items = rvm_value_items(value, &size), *start = type->next;
   rvm_status status = skip(type, depth);
   const rvm_value *after = type->next;
   for (int32_t i = 0; i < size && !status; i++) {
     type->next = start;
-    status = match(type, &(place){at, i}, items[i], depth);
+    status = match(type, &(path_node){path, i}, items[i], depth);
   }
   type->next = after;
   return status;
 }
 
-/* As match_tuple or match_list, whichever `compare` is, unless that is known already. */
-static rvm_status match_once(reader *type, const place *at, rvm_value value, int32_t depth,
-                             rvm_status (*compare)(reader *type, const place *at, rvm_value value, int32_t depth)) {
-  if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(type, at, value, depth);
-  const matched what = {value.as.object, type->next - 1};
-  if (is_known(type, what)) {
+/* Calls `compare` (match_tuple or match_list) unless the object is known to match this type. */
+static rvm_status match_once(reader *type, const path_node *path, rvm_value value, int32_t depth,
+                             rvm_status (*compare)(reader *type, const path_node *path, rvm_value value,
+                                                   int32_t depth)) {
+  if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(type, path, value, depth);
+  const matched entry = {value.as.object, type->next - 1};
+  if (is_known(type, entry)) {
     type->next--;
     return skip(type, depth - 1);
   }
-  rvm_status status = compare(type, at, value, depth);
-  return status ? status : add_known(type, what);
+  rvm_status status = compare(type, path, value, depth);
+  return status ? status : add_known(type, entry);
 }
 
-static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth) {
+static rvm_status match(reader *type, const path_node *path, rvm_value value, int32_t depth) {
   int64_t code;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
   if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
   if (depth == MAX_NESTED) return wrong_type(type);
   switch (code) {
     case TYPE_ANY: return RVM_OK;
-    case TYPE_NEVER: return fail_kind(type, at, "no value", value);
-    case TYPE_TENSOR: return match_tensor(type, at, value);
-    case TYPE_SHAPE: return match_shape(type, at, value);
-    case TYPE_SCALAR: return match_scalar(type, at, value);
+    case TYPE_NEVER: return fail_kind(type, path, "no value", value);
+    case TYPE_TENSOR: return match_tensor(type, path, value);
+    case TYPE_SHAPE: return match_shape(type, path, value);
+    case TYPE_SCALAR: return match_scalar(type, path, value);
     case TYPE_FUNCTION:
       if (value.tag == RVM_TAG_FUNCTION || value.tag == RVM_TAG_CLOSURE) return RVM_OK;
-      return fail_kind(type, at, "a function", value);
-    case TYPE_PURE_FUNCTION: return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a pure function", value);
-    case TYPE_TUPLE: return match_once(type, at, value, depth + 1, match_tuple);
-    case TYPE_LIST: return match_once(type, at, value, depth + 1, match_list);
-    case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, at, value, depth + 1);
+      return fail_kind(type, path, "a function", value);
+    case TYPE_PURE_FUNCTION: return rvm_is_pure(value) ? RVM_OK : fail_kind(type, path, "a pure function", value);
+    case TYPE_TUPLE: return match_once(type, path, value, depth + 1, match_tuple);
+    case TYPE_LIST: return match_once(type, path, value, depth + 1, match_list);
+    case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, path, value, depth + 1);
   }
   return wrong_type(type);
 }

@@ -1,6 +1,6 @@
-/* regex.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search
-   algorithm", CACM 11, 1968): all states that it can be in are kept at once, so that time is linear in the string
-   whatever the pattern. */
+/* regex.c: the builtins string_match and string_tokens.  A pattern runs as a nondeterministic finite automaton (K.
+   Thompson, "Regular expression search algorithm", CACM 11, 1968): all states are tracked at once, so the time is
+   linear in the length of the string for every pattern. */
 #include "arguments.h"
 #include "private_tensor.h"
 #include "string_builtins.h"
@@ -11,41 +11,42 @@ enum {
 #undef PATTERN
 };
 
-enum { PLACE_START, PLACE_END, PLACE_LINE_START, PLACE_LINE_END, PLACE_EDGE, PLACE_NO_EDGE, PLACES };
+enum { ANCHOR_START, ANCHOR_END, ANCHOR_LINE_START, ANCHOR_LINE_END, ANCHOR_EDGE, ANCHOR_NO_EDGE, ANCHORS };
 
-/* A pattern's program, and what following it needs, an int for each instruction: those that it stands at, those that it
-   will, a stack, and at which step each was reached last. */
+/* A pattern's program (regex_opcodes.def) and working memory, one int64 per instruction for each array: the current
+   states, the next states, a stack, and the step at which each instruction was reached last. */
 typedef struct automaton {
-  const int64_t *program; /* three ints each */
+  const int64_t *program; /* three integers per instruction */
   int64_t step;
   int64_t *now, *next, *stack, *reached;
   int64_t now_count, next_count;
   rvm_machine *machine;
-  int64_t cost;    /* instructions looked at since the last rvm_spend */
-  rvm_value owner; /* of the program: the host cannot change it after the check */
+  int64_t cost;    /* instructions executed since the last rvm_spend */
+  rvm_value owner; /* holds the program; private, so that the host cannot change it after the check */
 } automaton;
 
-/* Between two looks at the limits each instruction is followed at most once. */
+/* The maximum size of a program.  Between two checks of the limits, each instruction is executed at most once. */
 enum { MAX_ROWS = 1 << 20 };
 
-/* Where in the text it is: the code points around. -1: none. */
-typedef struct place {
-  int64_t before, behind;
-} place;
+/* The code points around a position in the text, -1 at its ends. */
+typedef struct neighbors {
+  int64_t before, after;
+} neighbors;
 
 static int is_within(int64_t instruction, int64_t count) { return instruction >= 0 && instruction < count; }
 
-/* Every operand leads to an instruction, and RANGEs stand behind their SET only. */
+/* Checks that every operand refers to an instruction, and that RANGEs occur only after their SET. */
 static int is_program(const int64_t *program, int64_t count) {
   int64_t ranges = 0;
   for (int64_t i = 0; i < count; i++) {
     const int64_t code = program[3 * i], a = program[3 * i + 1], b = program[3 * i + 2];
     if ((code == PATTERN_RANGE) != (ranges > 0)) return 0;
     ranges -= ranges > 0;
-    int fits = code == PATTERN_RANGE || code == PATTERN_MATCH || (code == PATTERN_PLACE && is_within(a, PLACES)) ||
-               (code == PATTERN_SET && a >= 0 && a < count - i - 1) || (code == PATTERN_JUMP && is_within(a, count)) ||
-               (code == PATTERN_SPLIT && is_within(a, count) && is_within(b, count));
-    if (!fits) return 0;
+    int is_valid =
+        code == PATTERN_RANGE || code == PATTERN_MATCH || (code == PATTERN_ANCHOR && is_within(a, ANCHORS)) ||
+        (code == PATTERN_SET && a >= 0 && a < count - i - 1) || (code == PATTERN_JUMP && is_within(a, count)) ||
+        (code == PATTERN_SPLIT && is_within(a, count) && is_within(b, count));
+    if (!is_valid) return 0;
     if (code == PATTERN_SET) ranges = a;
   }
   return count > 0 && ranges == 0 && program[3 * (count - 1)] == PATTERN_MATCH;
@@ -56,48 +57,48 @@ static int is_word(int64_t point) {
          point == '_';
 }
 
-static int holds(int64_t what, place at) {
-  switch (what) {
-    case PLACE_START: return at.before < 0;
-    case PLACE_END: return at.behind < 0;
-    case PLACE_LINE_START: return at.before < 0 || at.before == '\n';
-    case PLACE_LINE_END: return at.behind < 0 || at.behind == '\n';
-    case PLACE_EDGE: return is_word(at.before) != is_word(at.behind);
+static int anchor_holds(int64_t anchor, neighbors around) {
+  switch (anchor) {
+    case ANCHOR_START: return around.before < 0;
+    case ANCHOR_END: return around.after < 0;
+    case ANCHOR_LINE_START: return around.before < 0 || around.before == '\n';
+    case ANCHOR_LINE_END: return around.after < 0 || around.after == '\n';
+    case ANCHOR_EDGE: return is_word(around.before) != is_word(around.after);
   }
-  return is_word(at.before) == is_word(at.behind);
+  return is_word(around.before) == is_word(around.after);
 }
 
-/* Adds to `next` the SETs and MATCHes that an instruction leads to.  The stack holds instructions once each. */
-static void follow(automaton *of, int64_t instruction, place at) {
+/* Adds the SETs and MATCHes reachable from an instruction to `next`.  Each instruction is pushed at most once. */
+static void follow(automaton *nfa, int64_t instruction, neighbors around) {
   int64_t depth = 0;
-  of->stack[depth++] = instruction;
-  of->reached[instruction] = of->step;
+  nfa->stack[depth++] = instruction;
+  nfa->reached[instruction] = nfa->step;
   while (depth > 0) {
-    int64_t i = of->stack[--depth];
-    of->cost++;
-    const int64_t *row = &of->program[3 * i];
-    int64_t leads[2] = {-1, -1};
+    int64_t i = nfa->stack[--depth];
+    nfa->cost++;
+    const int64_t *row = &nfa->program[3 * i];
+    int64_t targets[2] = {-1, -1};
     switch (row[0]) {
-      case PATTERN_JUMP: leads[0] = row[1]; break;
+      case PATTERN_JUMP: targets[0] = row[1]; break;
       case PATTERN_SPLIT:
-        leads[0] = row[1];
-        leads[1] = row[2];
+        targets[0] = row[1];
+        targets[1] = row[2];
         break;
-      case PATTERN_PLACE:
-        if (holds(row[1], at)) leads[0] = i + 1;
+      case PATTERN_ANCHOR:
+        if (anchor_holds(row[1], around)) targets[0] = i + 1;
         break;
-      default: of->next[of->next_count++] = i;
+      default: nfa->next[nfa->next_count++] = i;
     }
     for (int k = 0; k < 2; k++) {
-      if (leads[k] < 0 || of->reached[leads[k]] == of->step) continue;
-      of->reached[leads[k]] = of->step;
-      of->stack[depth++] = leads[k];
+      if (targets[k] < 0 || nfa->reached[targets[k]] == nfa->step) continue;
+      nfa->reached[targets[k]] = nfa->step;
+      nfa->stack[depth++] = targets[k];
     }
   }
 }
 
-static void follow_new(automaton *of, int64_t instruction, place at) {
-  if (of->reached[instruction] != of->step) follow(of, instruction, at);
+static void follow_new(automaton *nfa, int64_t instruction, neighbors around) {
+  if (nfa->reached[instruction] != nfa->step) follow(nfa, instruction, around);
 }
 
 static int is_in_set(const int64_t *set, int64_t point) {
@@ -106,56 +107,56 @@ static int is_in_set(const int64_t *set, int64_t point) {
   return set[2] != 0;
 }
 
-/* What has been reached is where it stands now. */
-static void advance(automaton *of) {
-  int64_t *now = of->now;
-  of->now = of->next;
-  of->next = now;
-  of->now_count = of->next_count;
-  of->next_count = 0;
-  of->step++;
+/* Makes the next states the current ones. */
+static void advance(automaton *nfa) {
+  int64_t *now = nfa->now;
+  nfa->now = nfa->next;
+  nfa->next = now;
+  nfa->now_count = nfa->next_count;
+  nfa->next_count = 0;
+  nfa->step++;
 }
 
-static int has_matched(const automaton *of) {
-  for (int64_t k = 0; k < of->next_count; k++)
-    if (of->program[3 * of->next[k]] == PATTERN_MATCH) return 1;
+static int has_matched(const automaton *nfa) {
+  for (int64_t k = 0; k < nfa->next_count; k++)
+    if (nfa->program[3 * nfa->next[k]] == PATTERN_MATCH) return 1;
   return 0;
 }
 
-static rvm_status spend(automaton *of, rvm_value *error) {
-  int64_t cost = of->cost + 1;
-  of->cost = 0;
-  return rvm_spend(of->machine, cost, error);
+static rvm_status spend(automaton *nfa, rvm_value *error) {
+  int64_t cost = nfa->cost + 1;
+  nfa->cost = 0;
+  return rvm_spend(nfa->machine, cost, error);
 }
 
-/* Where the longest match that begins at `at` ends; -1: none begins there.   before: the code point before it, or -1.
- */
-static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_t before, int64_t *found,
+/* Finds the end of the longest match that begins at `offset`, or stores -1 if there is none.  `before` is the code
+   point before `offset`, or -1. */
+static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, int64_t before, int64_t *found,
                                 rvm_value *error) {
-  int64_t end = at, point = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
+  int64_t end = offset, point = offset < text.length ? (int64_t)rvm_text_next(text, &offset) : -1;
   *found = -1;
-  of->next_count = 0;
-  of->step++;
-  follow(of, 0, (place){before, point});
-  for (;;) { /* `end` is where `point` begins */
-    rvm_status status = spend(of, error);
-    if (has_matched(of)) *found = end;
-    if (status || point < 0 || of->next_count == 0) return status;
-    end = at;
-    int64_t behind = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
-    advance(of);
-    for (int64_t k = 0; k < of->now_count; k++) {
-      const int64_t *row = &of->program[3 * of->now[k]];
-      of->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
+  nfa->next_count = 0;
+  nfa->step++;
+  follow(nfa, 0, (neighbors){before, point});
+  for (;;) { /* `end` is the offset of `point` */
+    rvm_status status = spend(nfa, error);
+    if (has_matched(nfa)) *found = end;
+    if (status || point < 0 || nfa->next_count == 0) return status;
+    end = offset;
+    int64_t following = offset < text.length ? (int64_t)rvm_text_next(text, &offset) : -1;
+    advance(nfa);
+    for (int64_t k = 0; k < nfa->now_count; k++) {
+      const int64_t *row = &nfa->program[3 * nfa->now[k]];
+      nfa->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
       if (row[0] == PATTERN_SET && is_in_set(row, point))
-        follow_new(of, of->now[k] + row[1] + 1, (place){point, behind});
+        follow_new(nfa, nfa->now[k] + row[1] + 1, (neighbors){point, following});
     }
-    point = behind;
+    point = following;
   }
 }
 
-/* Checks the arguments that both builtins have, and makes what following the program needs, which `finish` frees. */
-static rvm_status start(const char *name, const rvm_value *arguments, automaton *of, int64_t **work,
+/* Checks the arguments of both builtins and allocates the automaton's memory, which `finish` frees. */
+static rvm_status start(const char *name, const rvm_value *arguments, automaton *nfa, int64_t **work,
                         rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
@@ -182,21 +183,21 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
     rvm_release(&owner);
     return rvm_out_of_memory(result);
   }
-  *of = (automaton){
+  *nfa = (automaton){
       owner.as.tensor->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0, owner};
   return RVM_OK;
 }
 
-static void finish(automaton *of, int64_t *work) {
-  rvm_release(&of->owner);
+static void finish(automaton *nfa, int64_t *work) {
+  rvm_release(&nfa->owner);
   rvm_free(work);
 }
 
 RVM_BUILTIN(string_match) {
   RVM_CHECK(string_match, "tt");
-  automaton of;
+  automaton nfa;
   int64_t *work;
-  rvm_status status = start("string_match", arguments, &of, &work, result);
+  rvm_status status = start("string_match", arguments, &nfa, &work, result);
   if (status) return status;
   const rvm_tensor *x = arguments[0].as.tensor;
   rvm_value made;
@@ -205,64 +206,64 @@ RVM_BUILTIN(string_match) {
   int64_t size = status ? 0 : rvm_tensor_count(x), end;
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    status = longest_match(&of, text, 0, -1, &end, result);
+    status = longest_match(&nfa, text, 0, -1, &end, result);
     ((uint8_t *)made.as.tensor->dl.data)[i] = end == text.length;
     if (status) rvm_release(&made);
   }
-  finish(&of, work);
+  finish(&nfa, work);
   return status;
 }
 
-/* The next match in a text from `*at` on that has a character, `*at` then being behind it; of no bytes: there is none.
- */
-static rvm_status next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token,
+/* Finds the next nonempty match at or after *offset and moves *offset past it.  Stores an empty token if there is
+   none. */
+static rvm_status next_token(automaton *nfa, rvm_text text, int64_t *offset, int64_t *before, rvm_text *token,
                              rvm_value *error) {
   *token = (rvm_text){text.bytes, 0};
-  while (*at < text.length) {
-    int64_t begin = *at, end;
-    rvm_status status = longest_match(of, text, begin, *before, &end, error);
+  while (*offset < text.length) {
+    int64_t begin = *offset, end;
+    rvm_status status = longest_match(nfa, text, begin, *before, &end, error);
     if (status) return status;
-    *before = (int64_t)rvm_text_next(text, at);
+    *before = (int64_t)rvm_text_next(text, offset);
     if (end <= begin) continue;
-    while (*at < end) *before = (int64_t)rvm_text_next(text, at);
+    while (*offset < end) *before = (int64_t)rvm_text_next(text, offset);
     *token = (rvm_text){text.bytes + begin, end - begin};
     return RVM_OK;
   }
   return RVM_OK;
 }
 
-/* Writes the tokens of a text from `element` on, NULL: nowhere.  How many there are. */
-static rvm_status write_tokens(automaton *of, rvm_text text, rvm_string **element, int64_t *count, rvm_value *error) {
-  int64_t at = 0, before = -1;
+/* Counts the tokens of a text and, unless `element` is NULL, writes them to the elements from `element` on. */
+static rvm_status write_tokens(automaton *nfa, rvm_text text, rvm_string **element, int64_t *count, rvm_value *error) {
+  int64_t offset = 0, before = -1;
   rvm_text token;
   rvm_status status;
-  for (*count = 0; !(status = next_token(of, text, &at, &before, &token, error)) && token.length > 0; ++*count)
-    if (element && (status = rvm_string_set(of->machine, &element[*count], token, error))) return status;
+  for (*count = 0; !(status = next_token(nfa, text, &offset, &before, &token, error)) && token.length > 0; ++*count)
+    if (element && (status = rvm_string_set(nfa->machine, &element[*count], token, error))) return status;
   return status;
 }
 
 RVM_BUILTIN(string_tokens) {
   RVM_CHECK(string_tokens, "tt");
-  automaton of;
-  int64_t *work, most = 0, count_of_it;
-  rvm_status status = start("string_tokens", arguments, &of, &work, result);
+  automaton nfa;
+  int64_t *work, max_count = 0, token_count;
+  rvm_status status = start("string_tokens", arguments, &nfa, &work, result);
   if (status) return status;
   const rvm_tensor *x = arguments[0].as.tensor;
   int64_t size = rvm_tensor_count(x);
   for (int64_t i = 0; i < size && !status; i++) {
-    status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &count_of_it, result);
-    most = count_of_it > most ? count_of_it : most;
+    status = write_tokens(&nfa, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &token_count, result);
+    max_count = token_count > max_count ? token_count : max_count;
   }
   rvm_value tokens = {.tag = RVM_TAG_NIL};
   if (!status) {
-    status = rvm_tensor_widened(x, most, &tokens);
+    status = rvm_tensor_with_last_axis(x, max_count, &tokens);
     *result = tokens;
   }
   for (int64_t i = 0; i < size && !status; i++) {
-    rvm_string **element = rvm_tensor_strings(tokens.as.tensor) + i * most;
-    status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), element, &count_of_it, result);
+    rvm_string **element = rvm_tensor_strings(tokens.as.tensor) + i * max_count;
+    status = write_tokens(&nfa, rvm_string_text(rvm_tensor_strings(x)[i]), element, &token_count, result);
     if (status) rvm_value_release(&tokens);
   }
-  finish(&of, work);
+  finish(&nfa, work);
   return status;
 }

@@ -1,5 +1,5 @@
-/* shape.c: the builtins that state and compute shapes: what a value must be, and the values of symbolic
-   dimensions, which a function keeps in its heap, a 1-d i64 tensor with a slot for each. */
+/* shape.c: builtins that check values and compute shapes.  A function keeps the values of its symbolic dimensions in
+   a shape heap, a tensor of rank 1 and dtype i64 with one slot for each. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum {
 #undef DIM_OPERATOR
 };
 
-/* Slot `index` of the heap; NULL where there is none, which fails. */
+/* Finds slot `index` of the heap.  If there is none, stores NULL and fails with INDEX_ERROR. */
 static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_value *result) {
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
@@ -25,7 +25,7 @@ static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_v
   return RVM_OK;
 }
 
-/* The number that a `code value` pair stands for: the immediate, or what the heap slot holds. */
+/* Reads the number that a code-value pair denotes: an immediate or the contents of a heap slot. */
 static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t *dim, rvm_value *result) {
   *dim = value;
   if (code == SHAPE_EQUAL) return RVM_OK;
@@ -39,11 +39,12 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   return status;
 }
 
-/* Matches `got` with a `code value` pair; `agrees`: whether it is what the pair asks for, which `expected` is. */
-static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *agrees, int64_t *expected,
+/* Matches `got` with a code-value pair: stores it in a heap slot, or compares it with the expected number.  *matches
+   is 0 only if they differ; *expected is then the expected number. */
+static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *matches, int64_t *expected,
                             rvm_value *result) {
   rvm_status status;
-  *agrees = 1;
+  *matches = 1;
   if (code == SHAPE_ANY) return RVM_OK;
   if (code == SHAPE_STORE) {
     int64_t *slot;
@@ -51,11 +52,11 @@ static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t
     return status;
   }
   status = read_dim(heap, code, value, expected, result);
-  *agrees = status || *expected == got;
+  *matches = status || *expected == got;
   return status;
 }
 
-/* The `rank` pairs of ints that begin at `arguments`. */
+/* Checks that `arguments` are `rank` code-value pairs, and nothing else. */
 static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t left,
                               rvm_value *result) {
   if (rank < 0 || rank > left / 2 || left != rank * 2) return rvm_fail_count(builtin, left, result);
@@ -67,7 +68,8 @@ static rvm_status done(rvm_value *result) {
   return RVM_OK;
 }
 
-/* Whether the arguments are right and the shape is as it should be; what is to be kept then is. */
+/* Fast path of match_shape: stores the dimensions and returns 1 if the arguments are valid and the shape matches.
+   Returns 0 in all other cases; slots may have been written. */
 static int shape_matches(const rvm_value *arguments, int32_t count) {
   const rvm_value value = arguments[0], heap = arguments[1];
   int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;
@@ -122,11 +124,11 @@ RVM_BUILTIN(match_shape) {
   if (rank != got_rank)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected rank %lld, got %d", name, (long long)rank, got_rank);
   for (int32_t i = 0; i < got_rank; i++) {
-    int agrees;
+    int matches;
     int64_t expected;
-    if ((status = match_dim(heap, pairs[2 * i].as.i, pairs[2 * i + 1].as.i, dims[i], &agrees, &expected, result)))
+    if ((status = match_dim(heap, pairs[2 * i].as.i, pairs[2 * i + 1].as.i, dims[i], &matches, &expected, result)))
       return status;
-    if (!agrees)
+    if (!matches)
       return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected dimension %d to be %lld, got %lld", name, i,
                       (long long)expected, (long long)dims[i]);
   }
@@ -139,11 +141,11 @@ RVM_BUILTIN(match_prim_value) {
   char text[RVM_DESCRIPTION_BYTES];
   if (arguments[0].tag != RVM_TAG_INT)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected int, got %s", name, rvm_value_describe(arguments[0], text));
-  int agrees;
+  int matches;
   int64_t expected, got = arguments[0].as.i;
-  rvm_status status = match_dim(arguments[1], arguments[2].as.i, arguments[3].as.i, got, &agrees, &expected, result);
+  rvm_status status = match_dim(arguments[1], arguments[2].as.i, arguments[3].as.i, got, &matches, &expected, result);
   if (status) return status;
-  if (agrees) return done(result);
+  if (matches) return done(result);
   return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected %lld, got %lld", name, (long long)expected, (long long)got);
 }
 
@@ -160,7 +162,7 @@ RVM_BUILTIN(make_shape) {
   int64_t rank = arguments[1].as.i;
   const rvm_value *pairs = arguments + 2;
   rvm_status status = check_pairs(RVM_BUILTIN_make_shape, pairs, rank, count - 2, result);
-  if (status || (status = rvm_shape_room((int32_t)rank, result))) return status;
+  if (status || (status = rvm_shape_allocate((int32_t)rank, result))) return status;
   rvm_value shape = *result;
   for (int32_t i = 0; i < rank && !status; i++)
     status = read_dim(arguments[0], pairs[2 * i].as.i, pairs[2 * i + 1].as.i, &shape.as.shape->dims[i], result);
@@ -170,14 +172,14 @@ RVM_BUILTIN(make_shape) {
 
 /* ---- arithmetic ---- */
 
-/* Rounded towards minus infinity; 0 when it does not exist. */
+/* Divides, rounding toward minus infinity.  Returns 0 on overflow or division by zero. */
 static int floor_divide(int64_t a, int64_t b, int64_t *quotient) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
   *quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
   return 1;
 }
 
-/* The remainder that goes with floor_divide: it has the sign of b. */
+/* Computes the remainder of floor_divide, which has the sign of b.  Returns 0 on division by zero. */
 static int floor_remainder(int64_t a, int64_t b, int64_t *remainder) {
   if (b == 0) return 0;
   *remainder = b == -1 ? 0 : a % b;
@@ -221,7 +223,7 @@ RVM_BUILTIN(compute_dim) {
   return done(result);
 }
 
-/* ---- what a value must be ---- */
+/* ---- type checks ---- */
 
 RVM_BUILTIN(check_tensor_info) {
   RVM_CHECK(check_tensor_info, "aiDg");
@@ -306,7 +308,7 @@ RVM_BUILTIN(check_prim_value_info) {
                   rvm_dtype_name(dtype));
 }
 
-/* SHAPE_ERROR with `message`, in which the two sizes take the places of the first two {}. */
+/* Fails with SHAPE_ERROR and `message`, with the sizes in place of its first two {}. */
 static rvm_status fail_sizes(const char *message, int64_t left, int64_t right, rvm_value *result) {
   const char *first = strstr(message, "{}"), *second = first ? strstr(first + 2, "{}") : NULL;
   if (!second) return rvm_fail(result, RVM_SHAPE_ERROR, "%s", message);

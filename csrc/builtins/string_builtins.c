@@ -1,3 +1,4 @@
+/* string_builtins.c: helpers of the string builtins. */
 #include "string_builtins.h"
 
 #include "elements.h"
@@ -7,7 +8,7 @@ rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text 
   *element = NULL;
   if (first.length + second.length == 0) return RVM_OK;
   rvm_value string;
-  rvm_status status = rvm_string_room(first.length + second.length, &string);
+  rvm_status status = rvm_string_allocate(first.length + second.length, &string);
   if (status) {
     *error = string;
     return status;
@@ -23,11 +24,11 @@ rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text 
   return status;
 }
 
-rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result) {
+rvm_status rvm_tensor_with_last_axis(const rvm_tensor *x, int64_t size, rvm_value *result) {
   int64_t *dims = rvm_allocate((size_t)(x->dl.ndim + 1) * sizeof *dims);
   if (!dims) return rvm_out_of_memory(result);
   for (int32_t i = 0; i < x->dl.ndim; i++) dims[i] = x->dl.shape[i];
-  dims[x->dl.ndim] = most;
+  dims[x->dl.ndim] = size;
   rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim + 1, dims, result);
   rvm_free(dims);
   return status;

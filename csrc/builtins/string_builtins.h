@@ -1,18 +1,20 @@
-/* string_builtins.h: what the builtins of strings share. */
+/* string_builtins.h: helpers shared by the string builtins. */
 #ifndef RELVM_STRING_BUILTINS_H
 #define RELVM_STRING_BUILTINS_H
 
 #include "string_tensor.h"
 
-/* Makes an element a string of two texts.  It held nothing.  machine: whose work that is, or NULL. */
+/* Stores the concatenation of two texts in an element that holds no reference.  Charges the copying to `machine`,
+   which may be NULL.  On failure the element is NULL. */
 rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
                            rvm_value *error);
-/* The same of one. */
+/* Stores a copy of a text in an element that holds no reference.  Charges the copying to `machine`, which may be
+   NULL. */
 static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **element, rvm_text text, rvm_value *error) {
   return rvm_string_join(machine, element, text, (rvm_text){"", 0}, error);
 }
 
-/* A tensor of empty strings of the shape of x and a last axis of that size. */
-rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result);
+/* Creates a tensor of empty strings with the shape of x and one more axis of size `size` at the end. */
+rvm_status rvm_tensor_with_last_axis(const rvm_tensor *x, int64_t size, rvm_value *result);
 
 #endif

@@ -1,10 +1,10 @@
-/* string_ops.c: builtins that move, compare and find strings. */
+/* string_ops.c: builtins that gather, compare, concatenate and look up strings. */
 #include <string.h>
 
 #include "arguments.h"
 #include "string_builtins.h"
 
-/* ---- moving ---- */
+/* ---- gathering ---- */
 
 RVM_BUILTIN(string_positions) {
   RVM_CHECK(string_positions, "tt*");
@@ -16,18 +16,19 @@ RVM_BUILTIN(string_positions) {
   if (status) return status;
   enum { CHUNK = 1 << 16 };
   rvm_machine *machine = rvm_machine_running();
-  rvm_value made = *result;
-  int64_t *positions = made.as.tensor->dl.data;
+  rvm_value output = *result;
+  int64_t *positions = output.as.tensor->dl.data;
   for (int64_t i = 0; i < size && !status; i++) {
     positions[i] = first + i;
     if ((i + 1) % CHUNK == 0) status = rvm_spend(machine, CHUNK / 8, result);
   }
   if (!status) status = rvm_spend(machine, size % CHUNK / 8, result);
-  if (status) rvm_release(&made);
+  if (status) rvm_release(&output);
   return status;
 }
 
-/* The element at a position in the tensors laid one behind the other; NULL and 0: there is none. */
+/* Finds the element at a position in the concatenation of the tensors.  Position -1 is the empty string, NULL.
+   Returns 0 if the position is out of range. */
 static int string_at(const rvm_value *tensors, int32_t count, int64_t position, rvm_string **string) {
   *string = NULL;
   for (int32_t k = 0; k < count && position >= 0; k++) {
@@ -47,15 +48,15 @@ RVM_BUILTIN(string_take) {
   for (int32_t k = 1; k < count && !status; k++)
     status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
   if (status) return status;
-  const rvm_tensor *places = arguments[0].as.tensor;
-  const volatile int64_t *positions = places->dl.data; /* each is read once: the host may change it meanwhile */
+  const rvm_tensor *indices = arguments[0].as.tensor;
+  const volatile int64_t *positions = indices->dl.data; /* each is read once: the host may change it meanwhile */
   rvm_value taken;
-  status = rvm_tensor_new(RVM_DTYPE_str, places->dl.ndim, places->dl.shape, &taken);
+  status = rvm_tensor_new(RVM_DTYPE_str, indices->dl.ndim, indices->dl.shape, &taken);
   *result = taken;
   if (status) return status;
   rvm_string **elements = rvm_tensor_strings(taken.as.tensor), *string;
   rvm_machine *machine = rvm_machine_running();
-  int64_t size = rvm_tensor_count(places);
+  int64_t size = rvm_tensor_count(indices);
   for (int64_t i = 0; i < size && !status; i++) {
     const int64_t position = positions[i];
     if (string_at(arguments + 1, count - 1, position, &string)) {
@@ -70,20 +71,20 @@ RVM_BUILTIN(string_take) {
   return status;
 }
 
-/* ---- under broadcasting ---- */
+/* ---- broadcasting ---- */
 
-/* Two tensors of strings and the dimensions that they broadcast to, which are to be freed. */
-typedef struct pair {
+/* Two tensors of strings and the dimensions that they broadcast to.  The owner frees `dims`. */
+typedef struct broadcast_pair {
   const rvm_dltensor *x, *y;
   int32_t rank;
   int64_t *dims;
-} pair;
+} broadcast_pair;
 
 static int64_t dim_from_the_end(const rvm_dltensor *tensor, int32_t axis) {
   return axis < tensor->ndim ? tensor->shape[tensor->ndim - 1 - axis] : 1;
 }
 
-static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *both, rvm_value *result) {
+static rvm_status broadcast(const char *name, const rvm_value *arguments, broadcast_pair *pair, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
   if (status) return status;
@@ -100,34 +101,34 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
     }
     dims[rank - 1 - axis] = a == 1 ? b : a;
   }
-  *both = (pair){x, y, rank, dims};
+  *pair = (broadcast_pair){x, y, rank, dims};
   return RVM_OK;
 }
 
-/* The cost of finding the two strings that an element of the result is made of. */
-static int64_t broadcast_cost(const pair *both) { return 1 + both->rank / 4; }
+/* Returns the cost of finding the two operands of an element of the result. */
+static int64_t broadcast_cost(const broadcast_pair *pair) { return 1 + pair->rank / 4; }
 
-/* The string of `tensor` that element `index` of the result of a broadcast is made of. */
-static rvm_text broadcast_text(const pair *both, const rvm_dltensor *tensor, int64_t index) {
-  int64_t place = 0, stride = 1;
+/* Returns the string of `tensor` that element `index` of the broadcast result refers to. */
+static rvm_text broadcast_text(const broadcast_pair *pair, const rvm_dltensor *tensor, int64_t index) {
+  int64_t position = 0, stride = 1;
   for (int32_t axis = 0; axis < tensor->ndim; axis++) {
-    int64_t dim = both->dims[both->rank - 1 - axis], own = dim_from_the_end(tensor, axis);
-    if (own != 1) place += index % dim * stride;
+    int64_t dim = pair->dims[pair->rank - 1 - axis], own = dim_from_the_end(tensor, axis);
+    if (own != 1) position += index % dim * stride;
     index /= dim;
     stride *= own;
   }
-  return rvm_string_text(((rvm_string **)tensor->data)[place]);
+  return rvm_string_text(((rvm_string **)tensor->data)[position]);
 }
 
-/* How much of long strings is looked at between two looks at the limits. */
+/* The number of bytes of a string to process between two checks of the limits. */
 enum { CHUNK_BYTES = 1 << 20 };
 
 static rvm_status compare(rvm_machine *machine, rvm_text x, rvm_text y, int *equal, rvm_value *error) {
   rvm_status status = RVM_OK;
   *equal = x.length == y.length;
-  for (int64_t at = 0, size; at < x.length && *equal && !status; at += size) {
-    size = x.length - at < CHUNK_BYTES ? x.length - at : CHUNK_BYTES;
-    *equal = memcmp(x.bytes + at, y.bytes + at, (size_t)size) == 0;
+  for (int64_t offset = 0, size; offset < x.length && *equal && !status; offset += size) {
+    size = x.length - offset < CHUNK_BYTES ? x.length - offset : CHUNK_BYTES;
+    *equal = memcmp(x.bytes + offset, y.bytes + offset, (size_t)size) == 0;
     status = rvm_spend(machine, size / 64, error);
   }
   return status;
@@ -136,9 +137,9 @@ static rvm_status compare(rvm_machine *machine, rvm_text x, rvm_text y, int *equ
 static rvm_status hash(rvm_machine *machine, rvm_text text, uint32_t *crc, rvm_value *error) {
   rvm_status status = RVM_OK;
   *crc = 0;
-  for (int64_t at = 0, size; at < text.length && !status; at += size) {
-    size = text.length - at < CHUNK_BYTES ? text.length - at : CHUNK_BYTES;
-    *crc = rvm_crc32c(*crc, text.bytes + at, size);
+  for (int64_t offset = 0, size; offset < text.length && !status; offset += size) {
+    size = text.length - offset < CHUNK_BYTES ? text.length - offset : CHUNK_BYTES;
+    *crc = rvm_crc32c(*crc, text.bytes + offset, size);
     status = rvm_spend(machine, size / 64, error);
   }
   return status;
@@ -146,72 +147,72 @@ static rvm_status hash(rvm_machine *machine, rvm_text text, uint32_t *crc, rvm_v
 
 RVM_BUILTIN(string_equal) {
   RVM_CHECK(string_equal, "tt");
-  pair both;
-  rvm_status status = broadcast("string_equal", arguments, &both, result);
+  broadcast_pair pair;
+  rvm_status status = broadcast("string_equal", arguments, &pair, result);
   if (status) return status;
   rvm_machine *machine = rvm_machine_running();
-  rvm_value made;
-  status = rvm_tensor_new(RVM_DTYPE_bool, both.rank, both.dims, &made);
-  *result = made;
-  int64_t size = status ? 0 : rvm_tensor_count(made.as.tensor);
+  rvm_value output;
+  status = rvm_tensor_new(RVM_DTYPE_bool, pair.rank, pair.dims, &output);
+  *result = output;
+  int64_t size = status ? 0 : rvm_tensor_count(output.as.tensor);
   for (int64_t i = 0; i < size && !status; i++) {
     int equal = 0;
-    status = rvm_spend(machine, broadcast_cost(&both), result);
+    status = rvm_spend(machine, broadcast_cost(&pair), result);
     if (!status)
-      status = compare(machine, broadcast_text(&both, both.x, i), broadcast_text(&both, both.y, i), &equal, result);
-    ((uint8_t *)made.as.tensor->dl.data)[i] = (uint8_t)equal;
-    if (status) rvm_release(&made);
+      status = compare(machine, broadcast_text(&pair, pair.x, i), broadcast_text(&pair, pair.y, i), &equal, result);
+    ((uint8_t *)output.as.tensor->dl.data)[i] = (uint8_t)equal;
+    if (status) rvm_release(&output);
   }
-  rvm_free(both.dims);
+  rvm_free(pair.dims);
   return status;
 }
 
 RVM_BUILTIN(string_concat) {
   RVM_CHECK(string_concat, "tt");
-  pair both;
-  rvm_status status = broadcast("string_concat", arguments, &both, result);
+  broadcast_pair pair;
+  rvm_status status = broadcast("string_concat", arguments, &pair, result);
   if (status) return status;
   rvm_machine *machine = rvm_machine_running();
   rvm_value joined;
-  status = rvm_tensor_new(RVM_DTYPE_str, both.rank, both.dims, &joined);
+  status = rvm_tensor_new(RVM_DTYPE_str, pair.rank, pair.dims, &joined);
   *result = joined;
   int64_t size = status ? 0 : rvm_tensor_count(joined.as.tensor);
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_string **element = &rvm_tensor_strings(joined.as.tensor)[i];
-    rvm_text x = broadcast_text(&both, both.x, i), y = broadcast_text(&both, both.y, i);
-    status = rvm_spend(machine, broadcast_cost(&both), result);
+    rvm_text x = broadcast_text(&pair, pair.x, i), y = broadcast_text(&pair, pair.y, i);
+    status = rvm_spend(machine, broadcast_cost(&pair), result);
     if (!status) status = rvm_string_join(machine, element, x, y, result);
     if (status) rvm_value_release(&joined);
   }
-  rvm_free(both.dims);
+  rvm_free(pair.dims);
   return status;
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
-/* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does
- * not. */
+/* Finds the index of a string among the keys, or stores -1 if it is not there.  `table` is a hash table of
+   key indices, -1 in free slots, that contains each key once.  Fails with INDEX_ERROR if it does not match the keys. */
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
-  const volatile int64_t *places = table->dl.data; /* each is read once: the host may change it meanwhile */
+  const volatile int64_t *slot_keys = table->dl.data; /* each is read once: the host may change it meanwhile */
   uint32_t crc;
   int equal;
   rvm_status status = hash(machine, text, &crc, error);
   *found = -1;
   for (int64_t k = 0, slot = slots > 0 ? crc % slots : 0; k < slots && !status;
        k++, slot = slot + 1 < slots ? slot + 1 : 0) {
-    int64_t place = places[slot];
-    if (place == -1) return RVM_OK;
-    if (place < 0 || place >= key_count || k == key_count)
+    int64_t key = slot_keys[slot];
+    if (key == -1) return RVM_OK;
+    if (key < 0 || key >= key_count || k == key_count)
       return rvm_fail(error, RVM_INDEX_ERROR,
                       "vm.builtin.string_lookup: the hash table does not belong to these %lld keys",
                       (long long)key_count);
     if ((status = rvm_spend(machine, 1, error)) ||
-        (status = compare(machine, text, rvm_string_text(rvm_tensor_strings(keys)[place]), &equal, error)))
+        (status = compare(machine, text, rvm_string_text(rvm_tensor_strings(keys)[key]), &equal, error)))
       return status;
     if (equal) {
-      *found = place;
+      *found = key;
       return RVM_OK;
     }
   }
@@ -231,14 +232,14 @@ RVM_BUILTIN(string_lookup) {
                     "vm.builtin.string_lookup: expected keys and a table of rank 1, got ranks %d and %d", keys->dl.ndim,
                     table->dl.ndim);
   rvm_machine *machine = rvm_machine_running();
-  rvm_value made;
-  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &made);
-  *result = made;
+  rvm_value output;
+  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &output);
+  *result = output;
   int64_t size = status ? 0 : rvm_tensor_count(x);
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    status = find(machine, text, keys, table, (int64_t *)made.as.tensor->dl.data + i, result);
-    if (status) rvm_release(&made);
+    status = find(machine, text, keys, table, (int64_t *)output.as.tensor->dl.data + i, result);
+    if (status) rvm_release(&output);
   }
   return status;
 }

@@ -1,3 +1,4 @@
+/* base.c: allocation with a budget for each thread. */
 #include "base.h"
 
 #include <malloc.h>
@@ -5,7 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Tests build with -DRVM_ALLOCATION_FAILS=function: it is asked before each allocation. */
+/* Tests build with -DRVM_ALLOCATION_FAILS=function. It is called before each allocation, which fails if it returns
+   nonzero. */
 #ifdef RVM_ALLOCATION_FAILS
 int RVM_ALLOCATION_FAILS(void);
 #else
@@ -15,22 +17,22 @@ int RVM_ALLOCATION_FAILS(void);
 static _Thread_local rvm_budget *budget;
 
 rvm_budget *rvm_budget_set(rvm_budget *next) {
-  rvm_budget *before = budget;
+  rvm_budget *previous = budget;
   budget = next;
-  return before;
+  return previous;
 }
 
-static int fits(size_t size_bytes) {
-  return size_bytes == 0 || (budget->left > 0 && size_bytes <= (uint64_t)budget->left);
+static int is_within_budget(size_t size_bytes) {
+  return size_bytes == 0 || (budget->remaining > 0 && size_bytes <= (uint64_t)budget->remaining);
 }
 
 static int may_allocate(size_t size_bytes) {
-  int counts = budget && !budget->refuses_nothing;
-  if (counts) budget->refused = 0;
+  int is_limited = budget && !budget->refuses_nothing;
+  if (is_limited) budget->refused = 0;
   if (RVM_ALLOCATION_FAILS()) return 0;
-  if (!counts || fits(size_bytes)) return 1;
+  if (!is_limited || is_within_budget(size_bytes)) return 1;
   if (budget->reclaim) budget->reclaim(budget->host);
-  if (fits(size_bytes)) return 1;
+  if (is_within_budget(size_bytes)) return 1;
   budget->refused = size_bytes;
   return 0;
 }
@@ -43,27 +45,27 @@ void rvm_budget_relax(int relaxed) {
   if (budget) budget->refuses_nothing = relaxed;
 }
 
-/* A block is as large as the allocator says: so much does freeing it give back. */
-static void *charged(void *block) {
+/* Charges a new block to the budget. The charge is the block's usable size, which is what rvm_free credits. */
+static void *charge(void *block) {
   if (!budget || !block) return block;
   int64_t size_bytes = (int64_t)malloc_usable_size(block);
-  budget->left -= size_bytes;
+  budget->remaining -= size_bytes;
   *budget->fuel -= size_bytes / 64;
   return block;
 }
 
 void *rvm_allocate(size_t size_bytes) {
-  return may_allocate(size_bytes) ? charged(malloc(size_bytes ? size_bytes : 1)) : NULL;
+  return may_allocate(size_bytes) ? charge(malloc(size_bytes ? size_bytes : 1)) : NULL;
 }
 
 void *rvm_allocate_zeroed(size_t size_bytes) {
-  return may_allocate(size_bytes) ? charged(calloc(1, size_bytes ? size_bytes : 1)) : NULL;
+  return may_allocate(size_bytes) ? charge(calloc(1, size_bytes ? size_bytes : 1)) : NULL;
 }
 
 void rvm_free(void *block) {
   if (budget && block) {
     int64_t size_bytes = (int64_t)malloc_usable_size(block);
-    budget->left = size_bytes < budget->most - budget->left ? budget->left + size_bytes : budget->most;
+    budget->remaining = size_bytes < budget->limit - budget->remaining ? budget->remaining + size_bytes : budget->limit;
   }
   free(block);
 }

@@ -1,4 +1,5 @@
-/* base.h: memory and checked sizes: what everything else stands on. */
+/* base.h: memory allocation, allocation budgets and overflow-checked arithmetic on sizes.  The runtime allocates
+   through these functions only. */
 #ifndef RELVM_BASE_H
 #define RELVM_BASE_H
 
@@ -8,43 +9,46 @@
 #error "executables are little-endian and used in place: relvm needs a little-endian machine"
 #endif
 
-#define RVM_ALIGNMENT 64 /* of sections, tensors and storages, in bytes */
+#define RVM_ALIGNMENT 64 /* alignment of sections, tensors and storages, in bytes */
 
-/* No object is larger: sizes of whole blocks stay far from overflow. */
+/* The largest size of an object, so that adding headers and rounding up cannot overflow. */
 #define RVM_LARGEST_BYTES ((int64_t)1 << 56)
 
-/* All memory comes from these.  NULL when there is none; a size of 0 is a size like any other. */
+/* Allocate and free a block.  The allocators return NULL if there is no memory or the budget is exhausted.  A size
+   of 0 is valid. */
 void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
-/* A block for `capacity` elements, count or more, that begins with the first `count` of `array`, which is freed.  NULL
-   when there is no memory, or int64 has no such size: `array` is as it was. */
+/* Returns a new block for `capacity` elements (`capacity` >= `count`) that begins with the first `count` elements of
+   `array`, and frees `array`.  Returns NULL and leaves `array` alone if there is no memory or the size overflows
+   int64. */
 void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
-/* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it
-   counts towards no limit. */
+/* Maps zeroed pages, which are committed when first written to.  Returns NULL on failure.  The budget does not count
+   them. */
 void *rvm_map(size_t size_bytes);
 void rvm_unmap(void *block, size_t size_bytes);
 
-/* What a run may still allocate: at most `left` bytes more than it frees.  What it allocates is work, too. */
+/* The limit of what a run may have allocated at one time.  Allocations also cost fuel. */
 typedef struct rvm_budget {
-  int64_t most, left; /* left: below 0 where a block was larger than asked for, or nothing was refused */
-  int64_t *fuel;      /* 1 less for each 64 bytes */
-  /* Asked to free what is only kept for later, where there are not enough left; or NULL. */
+  int64_t limit, remaining; /* remaining < 0: a block was larger than requested, or refusals were off */
+  int64_t *fuel;            /* decremented by 1 for each 64 bytes */
+  /* Frees cached memory before an allocation is refused; may be NULL. */
   void (*reclaim)(void *host);
   void *host;
-  size_t refused; /* the bytes that the last allocation asked for, where they are more than there were; else 0 */
-  int32_t refuses_nothing;
+  size_t refused;          /* size of the last allocation if the budget refused it, else 0 */
+  int32_t refuses_nothing; /* see rvm_budget_relax */
 } rvm_budget;
 
-/* Sets the budget of this thread's allocations; NULL: no limit.  Returns the previous one. */
+/* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is
+   borrowed. */
 rvm_budget *rvm_budget_set(rvm_budget *next);
-/* The budget that refused the last allocation; NULL: none did. */
+/* Returns this thread's budget if it refused the last allocation, else NULL. */
 const rvm_budget *rvm_budget_refusing(void);
-/* 1: from now on this thread's budget, if any, counts what is allocated and refuses nothing; 0: it does again. */
+/* If `relaxed`, this thread's budget counts allocations without refusing any, until called again with 0. */
 void rvm_budget_relax(int relaxed);
 
-/* Memory that is kept for later is not to be touched; AddressSanitizer sees to that. */
+/* Marks cached memory as inaccessible, so that AddressSanitizer reports uses of it. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define RVM_POISON(start, size_bytes) ASAN_POISON_MEMORY_REGION(start, size_bytes)
@@ -54,7 +58,7 @@ void rvm_budget_relax(int relaxed);
 #define RVM_UNPOISON(start, size_bytes) ((void)(size_bytes))
 #endif
 
-/* 0 on overflow, else 1 and the result. */
+/* Store the result and return 1, or return 0 on overflow. */
 static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
 static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
   return !__builtin_sub_overflow(a, b, difference);

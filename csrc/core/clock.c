@@ -1,3 +1,4 @@
+/* clock.c: reads the monotonic clock. */
 #include "clock.h"
 
 #include <time.h>

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
-int64_t rvm_clock_now(void); /* in nanoseconds */
+/* Returns the time in nanoseconds since an arbitrary point. */
+int64_t rvm_clock_now(void);
 
 #endif

@@ -1,9 +1,8 @@
-/* cold.h: included first by files whose code runs seldom, or waits for the C library: gcc makes it small rather than
- * fast. */
+/* cold.h: optimizes for size.  Include it first in files whose code runs rarely or mostly waits for the C library. */
 #ifndef RELVM_COLD_H
 #define RELVM_COLD_H
 
-#if defined(__OPTIMIZE__) && !defined(__clang__) /* which has no such pragma */
+#if defined(__OPTIMIZE__) && !defined(__clang__) /* Clang lacks this pragma */
 #pragma GCC optimize("Os")
 #endif
 

@@ -1,4 +1,5 @@
-/* cpu.c: the processor asked itself, with no help of the compiler's run-time library: not every compiler has one. */
+/* cpu.c: detects processor features with CPUID.  It does not use __builtin_cpu_supports, because not every compiler
+   has the run-time library behind it. */
 #include "cold.h"
 
 #include "cpu.h"
@@ -11,14 +12,14 @@
 
 enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, WORD_COUNT };
 
-/* The register sets that the system saves: bits 1 and 2 for AVX, 5 to 7 for AVX-512 too. */
+/* Returns XCR0, the register sets that the operating system saves: bits 1 and 2 for AVX, also 5 to 7 for AVX-512. */
 static unsigned saved_state(void) {
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
 
-static uint64_t ask_features(void) {
+static uint64_t read_features(void) {
   unsigned words[WORD_COUNT] = {0}, a, b, c, d, leaves;
   if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;
   if (__get_cpuid_count(7, 0, &leaves, &words[LEAF_7_B], &words[LEAF_7_C], &words[LEAF_7_D]) && leaves >= 1)
@@ -35,9 +36,10 @@ static uint64_t ask_features(void) {
 }
 
 uint64_t rvm_cpu_features(void) {
-  static _Atomic uint64_t known; /* all ones but the answer's: asking takes microseconds on a virtual machine */
+  static _Atomic uint64_t known; /* complement of the features, so that 0 means not read yet; CPUID takes microseconds
+                                    on a virtual machine */
   uint64_t missing = atomic_load_explicit(&known, memory_order_relaxed);
-  if (!missing) atomic_store_explicit(&known, missing = ~ask_features(), memory_order_relaxed);
+  if (!missing) atomic_store_explicit(&known, missing = ~read_features(), memory_order_relaxed);
   return ~missing;
 }
 
@@ -67,7 +69,8 @@ static const struct {
 #undef FEATURE
 };
 
-/* The features that one word of a list names, of `length` bytes: a row, or a level and all below it; 0: neither. */
+/* Returns the features that one word of a feature list names: a row of cpu_features.def, or an x86-64 level and all
+   levels below it.  Returns 0 if the word is unknown. */
 static uint64_t features_of_word(const char *word, size_t length) {
   static const char level_prefix[] = "x86-64-v";
   const size_t prefix = sizeof level_prefix - 1;

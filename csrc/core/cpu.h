@@ -1,4 +1,4 @@
-/* cpu.h: the features of the processor. */
+/* cpu.h: the processor's features, one bit for each row of cpu_features.def (rvm_cpu_features). */
 #ifndef RELVM_CPU_H
 #define RELVM_CPU_H
 
@@ -12,10 +12,11 @@ enum rvm_cpu_feature {
 };
 _Static_assert(RVM_CPU_FEATURE_COUNT <= 63, "rvm_cpu_features has a bit for each");
 
-/* Writes the processor's brand string, for messages, into `name`, which has room for 49 bytes. */
+/* Writes the processor's brand string, for messages, to `name`, a buffer of at least 49 bytes. */
 void rvm_cpu_name(char *name);
-/* Whether the processor lacks any of the features in a list as native sections have it ("x86-64-v4 avx512vnni"), or a
-   word of it is not known; `missing` gets those words, as far as there is room. */
+/* Checks a native section's list of required features, such as "x86-64-v4 avx512vnni".  Returns 1 if the processor
+   lacks one of them or a word is unknown, and writes these words to `missing`, truncated to whole words if the
+   buffer is too small. */
 int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
 
 #endif

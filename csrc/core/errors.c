@@ -1,4 +1,4 @@
-/* errors.c: error values and their traces. */
+/* errors.c: creates error values and appends to their traces. */
 #include "cold.h"
 
 #include "errors.h"
@@ -14,15 +14,15 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   const rvm_budget *budget = rvm_budget_refusing();
   if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
   if (!result || !budget) return RVM_OUT_OF_MEMORY;
-  rvm_budget_relax(1); /* there is memory, only none left to the run */
+  rvm_budget_relax(1); /* the run's budget is exhausted, but the process still has memory for the message */
   rvm_status status = rvm_fail(
       result, RVM_OUT_OF_MEMORY, "out of memory: cannot allocate %lld bytes; %lld of %lld bytes (max_bytes) are in use",
-      (long long)budget->refused, (long long)(budget->most - budget->left), (long long)budget->most);
+      (long long)budget->refused, (long long)(budget->limit - budget->remaining), (long long)budget->limit);
   rvm_budget_relax(0);
   return status;
 }
 
-/* Longer messages are cut: a program's strings are of any length, and hosts go over messages again and again. */
+/* Longer messages are truncated: they may quote strings of any length, and hosts scan messages repeatedly. */
 enum { MAX_MESSAGE_BYTES = 1 << 16 };
 
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
@@ -52,7 +52,7 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   return status;
 }
 
-/* A trace lives in one block with room for RVM_TRACE_LINES lines of bounded names and the closing line. */
+/* A trace is one block with space for RVM_TRACE_LINES lines with truncated names, and the closing line. */
 enum {
   TRACE_NAME_BYTES = 80,
   TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50,
@@ -81,7 +81,7 @@ void rvm_error_close_trace(rvm_value error) {
   snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", object->frames - RVM_TRACE_LINES);
 }
 
-rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {
+rvm_status rvm_fail_unsound(const char *subject, int32_t index, rvm_value value, rvm_value *error) {
   char text[RVM_DESCRIPTION_BYTES];
-  return rvm_fail(error, RVM_TYPE_ERROR, "%s %d cannot be passed: %s", what, index, rvm_value_describe(value, text));
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s %d cannot be passed: %s", subject, index, rvm_value_describe(value, text));
 }

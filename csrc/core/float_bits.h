@@ -1,4 +1,4 @@
-/* float_bits.h: floats and the numbers that have the same bits. */
+/* float_bits.h: reinterprets the bits of floats as integers and back. */
 #ifndef RELVM_FLOAT_BITS_H
 #define RELVM_FLOAT_BITS_H
 
@@ -7,7 +7,7 @@
 
 #define RVM_MATH static inline __attribute__((always_inline))
 
-/* The bits of a float as a signed number, and the float of such bits. */
+/* Defines rvm_bits_of_NAME, the bits of a float as a signed integer, and rvm_NAME_of_bits, the inverse. */
 #define RVM_BITS(name, type, bits)             \
   RVM_MATH bits rvm_bits_of_##name(type x) {   \
     bits result;                               \

@@ -1,4 +1,5 @@
-/* number_format.c: numbers as text, whatever the locale: printf and strtod see no decimal point. */
+/* number_format.c: converts numbers to and from text independently of the locale: printf and strtod are called
+   without a decimal point. */
 #include "cold.h"
 
 #include "number_format.h"
@@ -14,15 +15,15 @@
 
 enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
-/* What the dtypes of floats have: decimal digits that every one of them keeps, those that tell all of them apart, and
-   the smallest normal number. */
+/* For each float dtype: the number of decimal digits that always survive a round trip, the number that identifies
+   every value, and the smallest normal number. */
 static const struct {
   int32_t dtype, kept, needed;
   double normal;
 } floats[] = {
     {RVM_DTYPE_f16, 3, 5, 6.103515625e-05}, {RVM_DTYPE_f32, 6, 9, 0x1p-126}, {RVM_DTYPE_f64, 15, 17, 0x1p-1022}};
 
-/* The nearest number of the dtype to 0.DIGITS * 10^exponent. */
+/* Returns the number of the dtype nearest to 0.DIGITS * 10^exponent. */
 static double number_of(int32_t dtype, const char *digits, int32_t exponent) {
   char text[MAX_DIGITS + EXPONENT_BYTES];
   snprintf(text, sizeof text, "%se%d", digits, exponent - (int32_t)strlen(digits));
@@ -31,7 +32,7 @@ static double number_of(int32_t dtype, const char *digits, int32_t exponent) {
   return dtype == RVM_DTYPE_f16 ? rvm_f32_of_f16(rvm_f16_of_f32(nearest)) : nearest;
 }
 
-/* Makes the digits the next larger ones: 199 is followed by 200, and 999 by 100 of the next exponent. */
+/* Increments the digits as a decimal number: 199 becomes 200, and 999 becomes 100 with the next exponent. */
 static void next_digits(char *digits, int32_t *exponent) {
   int32_t i = (int32_t)strlen(digits) - 1;
   for (; i >= 0 && digits[i] == '9'; i--) digits[i] = '0';
@@ -43,7 +44,7 @@ static void next_digits(char *digits, int32_t *exponent) {
   }
 }
 
-/* A number above 0 as the fewest digits that give it back: 0.DIGITS * 10^exponent. */
+/* Finds the fewest digits that round to `value`, which is positive: value = 0.DIGITS * 10^exponent. */
 static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], int32_t *exponent) {
   size_t row = dtype == RVM_DTYPE_f16 ? 0 : dtype == RVM_DTYPE_f32 ? 1 : 2;
   int32_t count = value < floats[row].normal ? 1 : floats[row].kept;
@@ -51,13 +52,13 @@ static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], i
     char text[MAX_DIGITS + EXPONENT_BYTES];
     snprintf(text, sizeof text, "%.*e", (int)count - 1, value);
     int32_t written = 0;
-    const char *at = text;
-    for (; *at != 'e'; at++)
-      if (*at >= '0' && *at <= '9') digits[written++] = *at;
+    const char *next = text;
+    for (; *next != 'e'; next++)
+      if (*next >= '0' && *next <= '9') digits[written++] = *next;
     digits[written] = '\0';
-    *exponent = (int32_t)strtol(at + 1, NULL, 10) + 1;
+    *exponent = (int32_t)strtol(next + 1, NULL, 10) + 1;
     if (number_of(dtype, digits, *exponent) == value) break;
-    next_digits(digits, exponent); /* of a power of two the numbers above are farther apart than those below */
+    next_digits(digits, exponent); /* above a power of two, numbers are spaced farther apart than below it */
     if (number_of(dtype, digits, *exponent) == value) break;
   }
   for (size_t length = strlen(digits); length > 1 && digits[length - 1] == '0'; length--) digits[length - 1] = '\0';
@@ -103,7 +104,7 @@ int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBE
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Whether the text is `word`, which is in small letters, in letters of any case. */
+/* Returns whether the text equals `word`, which is in lower case, ignoring case. */
 static int is_word(rvm_text text, const char *word) {
   if (text.length != (int64_t)strlen(word)) return 0;
   for (int64_t i = 0; i < text.length; i++)
@@ -112,11 +113,11 @@ static int is_word(rvm_text text, const char *word) {
 }
 
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
-  uint64_t size = 0, most = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
+  uint64_t size = 0, limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
   if (text.length == 0) return 0;
   for (int64_t i = 0; i < text.length; i++) {
     uint64_t digit = (uint64_t)(text.bytes[i] - '0');
-    if (!is_digit(text.bytes[i]) || digit > most || size > (most - digit) / 10) return 0;
+    if (!is_digit(text.bytes[i]) || digit > limit || size > (limit - digit) / 10) return 0;
     size = size * 10 + digit;
   }
   size = negative ? 0 - size : size;
@@ -124,27 +125,28 @@ static int32_t integer_read(rvm_text text, int negative, int is_signed, void *el
   return 1;
 }
 
-/* More digits than tell any two numbers of f64 and what is half way between them apart; and where exponents end to
- * matter. */
-enum { USED_DIGITS = 800, FAR = 1000000 };
+/* USED_DIGITS: enough digits to decide how any decimal rounds to f64.  EXPONENT_LIMIT: larger exponents give the
+   same result. */
+enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
 
-/* DIGITS [. DIGITS] [e EXPONENT] as digits without a point and an exponent: 0, it is none. */
+/* Rewrites DIGITS [. DIGITS] [e EXPONENT] as digits without a point and an exponent, in `buffer`.  Returns 0 if the
+   text does not have this form. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
   int64_t exponent = 0, i = 0;
-  int32_t used = 0, digits = 0, behind_point = 0, left_out = 0;
-  for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !behind_point)); i++) {
+  int32_t used = 0, digits = 0, after_point = 0, is_inexact = 0;
+  for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !after_point)); i++) {
     if (text.bytes[i] == '.') {
-      behind_point = 1;
+      after_point = 1;
       continue;
     }
     digits = 1;
-    exponent -= behind_point;
+    exponent -= after_point;
     if (used == 0 && text.bytes[i] == '0') continue;
     if (used < USED_DIGITS) {
       buffer[used++] = text.bytes[i];
       continue;
     }
-    left_out |= text.bytes[i] != '0';
+    is_inexact |= text.bytes[i] != '0';
     exponent++;
   }
   if (!digits) return 0;
@@ -161,8 +163,9 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
     exponent += negative ? -stated : stated;
   }
   if (used == 0) buffer[used++] = '0';
-  if (left_out) buffer[used - 1] |= 1; /* what follows the digits is not 0: never half way */
-  exponent = exponent < -FAR ? -FAR : exponent > FAR ? FAR : exponent;
+  if (is_inexact)
+    buffer[used - 1] |= 1; /* an omitted digit is not 0, so the number is not halfway between two floats */
+  exponent = exponent < -EXPONENT_LIMIT ? -EXPONENT_LIMIT : exponent > EXPONENT_LIMIT ? EXPONENT_LIMIT : exponent;
   snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);
   return 1;
 }

@@ -1,4 +1,4 @@
-/* object.c: references to objects, and tuples, lists, closures and strings. */
+/* object.c: reference counts, and the construction of tuples, lists, closures and strings. */
 #include "object.h"
 
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "object_freelist.h"
 #include "storage_pool.h"
 
-/* ---- references ---- */
+/* ---- reference counts ---- */
 
-/* Whether it is an object that its tag tells the truth about. */
+/* Returns whether the value refers to an object with the same tag. */
 static int is_object(rvm_value value) {
   return rvm_value_is_object(value) && value.tag < RVM_TAG_COUNT && value.as.object &&
          value.as.object->tag == value.tag;
@@ -24,8 +24,8 @@ void rvm_value_release(rvm_value *value) {
   rvm_release(value);
 }
 
-/* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any.
- */
+/* Returns the items of a tuple, list or closure, and stores the address of their count in *count.  Returns NULL and
+   stores NULL for other objects. */
 static rvm_value *object_items(rvm_object *object, int32_t **count) {
   if (object->tag == RVM_TAG_TUPLE) {
     *count = &((rvm_tuple *)object)->size;
@@ -60,8 +60,8 @@ static void error_free(rvm_error *error) {
   rvm_free(error);
 }
 
-/* Frees an object that holds no values.  A tensor's owner owns only bytes (rvm_tensor_view), or strings: this nests but
-   twice. */
+/* Frees an object without items.  A tensor releases its strings, or its owner, which
+   has no owner itself (rvm_tensor_view), so the recursion is at most two levels deep. */
 static void leaf_free(rvm_object *object) {
   switch (object->tag) {
     case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;
@@ -75,24 +75,24 @@ static void leaf_free(rvm_object *object) {
   rvm_free(object); /* a string */
 }
 
-/* Drops a reference.  Returns whether it was the last one; a negative count marks an object that is never freed. */
-static int object_dies(rvm_object *object) {
+/* Drops a reference.  Returns whether it was the last one.  A negative count marks an object that is never freed. */
+static int drop_reference(rvm_object *object) {
   if (object->references < 0) return 0;
   object->references--;
   return object->references == 0;
 }
 
-/* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be
-   released, and the first released item's place holds the way back to the parent. */
+/* Frees nested tuples, lists and closures without recursion.  The count of an object being freed is the number of
+   items yet to be released; the item just beyond it holds the pointer back to the parent. */
 void rvm_object_release(rvm_object *object) {
-  if (!object_dies(object)) return;
+  if (!drop_reference(object)) return;
   rvm_object *parent = NULL;
   for (;;) {
     int32_t *count;
     rvm_value *items = object_items(object, &count);
     if (count && *count > 0) {
       rvm_value *item = &items[--*count];
-      if (rvm_value_is_object(*item) && object_dies(item->as.object)) {
+      if (rvm_value_is_object(*item) && drop_reference(item->as.object)) {
         rvm_object *child = item->as.object;
         item->as.object = parent;
         parent = object;
@@ -125,7 +125,7 @@ rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result)
   return RVM_OK;
 }
 
-rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
+rvm_status rvm_list_allocate(int64_t capacity, rvm_value *result) {
   int32_t class;
   rvm_list *list = rvm_object_allocate(sizeof *list, &class);
   rvm_value *items = list && capacity > 0 ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
@@ -140,7 +140,7 @@ rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
 }
 
 rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result) {
-  rvm_status status = rvm_list_room(size, result);
+  rvm_status status = rvm_list_allocate(size, result);
   if (status) return status;
   for (int32_t i = 0; i < size; i++) rvm_list_add(result->as.list, items[i]);
   return RVM_OK;
@@ -159,7 +159,7 @@ rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_v
   return RVM_OK;
 }
 
-rvm_status rvm_string_room(int64_t length, rvm_value *result) {
+rvm_status rvm_string_allocate(int64_t length, rvm_value *result) {
   if (length > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "string: cannot allocate %lld bytes", (long long)length);
   rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
@@ -174,7 +174,7 @@ rvm_status rvm_string_room(int64_t length, rvm_value *result) {
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result) {
   RVM_EXPECT_POINTER(result, NULL);
   RVM_EXPECT_ARRAY(bytes, length, result);
-  rvm_status status = rvm_string_room(length, result);
+  rvm_status status = rvm_string_allocate(length, result);
   if (!status && length > 0) memcpy(result->as.string->bytes, bytes, (size_t)length);
   return status;
 }

@@ -4,7 +4,7 @@
 
 #include "errors.h"
 
-/* retain and release for the interpreter's inner loop. */
+/* Inline versions of rvm_value_retain and rvm_value_release for well-formed values. */
 static inline void rvm_retain(rvm_value value) {
   if (rvm_value_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
 }
@@ -15,7 +15,7 @@ static inline void rvm_release(rvm_value *value) {
   if (rvm_value_is_object(old)) rvm_object_release(old.as.object);
 }
 
-/* The items of a tuple or list. */
+/* Returns the items of a tuple or list, borrowed. */
 static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
   if (value.tag == RVM_TAG_LIST) {
     *size = value.as.list->size;
@@ -25,19 +25,20 @@ static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
   return value.as.tuple->items;
 }
 
-/* A tuple, a list of values of the machine: rvm_tuple_new and rvm_list_new (host_values.c) without their checks. */
+/* Create a tuple or list that retains the items: rvm_tuple_new and rvm_list_new (host_values.c) without the checks. */
 rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result);
-/* A string whose bytes are still to be written, but for the NUL behind them. */
-rvm_status rvm_string_room(int64_t length, rvm_value *result);
-/* An empty list with room for that many items. */
-rvm_status rvm_list_room(int64_t capacity, rvm_value *result);
-/* Adds an item to a list that has room for it. */
+/* Creates a string with uninitialized bytes and a NUL after them. */
+rvm_status rvm_string_allocate(int64_t length, rvm_value *result);
+/* Creates an empty list with space for `capacity` items. */
+rvm_status rvm_list_allocate(int64_t capacity, rvm_value *result);
+/* Retains an item and appends it to a list with spare capacity. */
 static inline void rvm_list_add(rvm_list *list, rvm_value item) {
   rvm_retain(item);
   list->items[list->size++] = item;
 }
 
-rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result); /* captured: all NIL */
+/* Creates a closure whose captured values are NIL. */
+rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result);
 
 #endif

@@ -1,3 +1,4 @@
+/* object_freelist.c: free lists of small objects.  A thread uses the lists of the machine that it entered last. */
 #include "object_freelist.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@ typedef struct rvm_dead_object {
   struct rvm_dead_object *next;
 } dead_object;
 
-/* Of the machines that this thread is inside of, the one that it entered last. */
+/* The machine that this thread entered last. */
 static _Thread_local rvm_objects *innermost;
 
 void rvm_objects_enter(rvm_objects *objects) {
@@ -14,17 +15,17 @@ void rvm_objects_enter(rvm_objects *objects) {
   innermost = objects;
 }
 
-/* Machines may be left in another order than the one they were entered in. */
+/* Removes `objects` from the stack of entered machines.  It need not be on top. */
 void rvm_objects_leave(rvm_objects *objects) {
-  for (rvm_objects **place = &innermost; *place; place = &(*place)->outer) {
-    if (*place != objects) continue;
-    *place = objects->outer;
+  for (rvm_objects **link = &innermost; *link; link = &(*link)->outer) {
+    if (*link != objects) continue;
+    *link = objects->outer;
     return;
   }
 }
 
-/* The first one kept of a class that has any. */
-static void *take(rvm_objects *objects, int32_t class) {
+/* Returns a cached block of a class that has one. */
+static void *pop_block(rvm_objects *objects, int32_t class) {
   dead_object *block = objects->kept[class];
   RVM_UNPOISON(block, (size_t)class * RVM_OBJECT_STEP);
   objects->kept[class] = block->next;
@@ -35,10 +36,10 @@ static void *take(rvm_objects *objects, int32_t class) {
 void rvm_objects_close(rvm_objects *objects) {
   rvm_objects_leave(objects);
   for (int32_t class = 1; class <= RVM_OBJECT_CLASSES; class++)
-    while (objects->kept[class]) rvm_free(take(objects, class));
+    while (objects->kept[class]) rvm_free(pop_block(objects, class));
 }
 
-/* 0: of what is not kept. */
+/* Returns the number of steps of a block, or 0 if it is too large for a free list. */
 static int32_t class_of(size_t size_bytes) {
   if (size_bytes > RVM_OBJECT_CLASSES * RVM_OBJECT_STEP) return 0;
   return (int32_t)((size_bytes + RVM_OBJECT_STEP - 1) / RVM_OBJECT_STEP);
@@ -48,7 +49,7 @@ void *rvm_object_allocate(size_t size_bytes, int32_t *class) {
   rvm_objects *objects = innermost;
   *class = class_of(size_bytes);
   if (*class == 0) return rvm_allocate(size_bytes);
-  if (objects && objects->kept[*class]) return take(objects, *class);
+  if (objects && objects->kept[*class]) return pop_block(objects, *class);
   return rvm_allocate((size_t)*class * RVM_OBJECT_STEP);
 }
 

@@ -1,28 +1,30 @@
-/* object_freelist.h: the memory of tensors, shapes, tuples, lists and closures.  A machine keeps that of dead ones for
- * its next ones. */
+/* object_freelist.h: memory of tensors, shapes, tuples, lists and closures.  A machine keeps the memory of freed
+   objects in free lists, one per size class, and reuses it. */
 #ifndef RELVM_OBJECT_FREELIST_H
 #define RELVM_OBJECT_FREELIST_H
 
 #include "base.h"
 
-/* Blocks are of multiples of a step; larger ones are not kept.  What a machine keeps has no more bytes than that. */
+/* A block's size is a multiple of RVM_OBJECT_STEP bytes.  Blocks of more than RVM_OBJECT_CLASSES steps are not
+   cached.  The free lists of a machine hold at most RVM_KEPT_OBJECT_BYTES. */
 enum { RVM_OBJECT_STEP = 16, RVM_OBJECT_CLASSES = 64, RVM_KEPT_OBJECT_BYTES = 1 << 18 };
 
-/* What a machine keeps.  All zeros: nothing. */
+/* The free lists of a machine.  Initialize with zeros. */
 typedef struct rvm_objects {
-  struct rvm_dead_object *kept[RVM_OBJECT_CLASSES + 1]; /* by class: the steps that a block has */
+  struct rvm_dead_object *kept[RVM_OBJECT_CLASSES + 1]; /* indexed by class, the block's size in steps */
   int64_t kept_bytes;
-  struct rvm_objects *outer; /* of a machine that this thread was inside of already */
+  struct rvm_objects *outer; /* the machine that this thread had entered before */
 } rvm_objects;
 
-/* Until it leaves, this thread makes objects of what is kept there first, and keeps there what dies.  A block belongs
-   to nobody: objects that are made or die elsewhere come from the system or go back to it. */
+/* rvm_objects_enter makes this thread allocate from and free to these lists until rvm_objects_leave.  Blocks are not
+   tied to a machine: an object may be allocated under one and freed under another or none. */
 void rvm_objects_enter(rvm_objects *objects);
 void rvm_objects_leave(rvm_objects *objects);
-/* Leaves, where this thread has not, and frees what is kept. */
+/* Leaves, if this thread has not yet done so, and frees the cached blocks. */
 void rvm_objects_close(rvm_objects *objects);
 
-/* NULL: no memory.  The object is to remember `class`. */
+/* Allocate and free an object.  The allocators return NULL if there is no memory, and store the block's size class
+   in *class, which must be passed to rvm_object_free. */
 void *rvm_object_allocate(size_t size_bytes, int32_t *class);
 void *rvm_object_allocate_zeroed(size_t size_bytes, int32_t *class);
 void rvm_object_free(void *object, int32_t class);

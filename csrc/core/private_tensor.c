@@ -1,3 +1,4 @@
+/* private_tensor.c: copies of elements that the host could change, and canonical elements. */
 #include "private_tensor.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static int is_bool(int32_t dtype) { return dtype == RVM_DTYPE_bool; }
 
 int32_t rvm_dtype_has_noncanonical(int32_t dtype) { return is_bool(dtype) || rvm_dtype_dl(dtype).bits < 8; }
 
-/* The bits that an element can have. */
+/* Returns the bits that an element may use. */
 static uint8_t mask_of(int32_t dtype) { return is_bool(dtype) ? 1 : (uint8_t)((1u << rvm_dtype_dl(dtype).bits) - 1); }
 
 int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t count) {
@@ -40,18 +41,19 @@ int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t 
   return !(bits & ~mask_of(dtype));
 }
 
-/* Each byte is read once: another thread may change it meanwhile. */
-static void copy_canonical(int32_t dtype, uint8_t *restrict to, const uint8_t *restrict from, int64_t size_bytes) {
+/* Reads each byte once, because another thread may change it meanwhile. */
+static void copy_canonical(int32_t dtype, uint8_t *restrict dst, const uint8_t *restrict src, int64_t size_bytes) {
   const uint8_t mask = mask_of(dtype);
   if (is_bool(dtype))
-    for (int64_t i = 0; i < size_bytes; i++) to[i] = from[i] != 0;
+    for (int64_t i = 0; i < size_bytes; i++) dst[i] = src[i] != 0;
   else
-    for (int64_t i = 0; i < size_bytes; i++) to[i] = from[i] & mask;
+    for (int64_t i = 0; i < size_bytes; i++) dst[i] = src[i] & mask;
 }
 
 /* ---- copies ---- */
 
-/* A tensor in a storage of the pool. */
+/* Creates a tensor of the dtype and shape of `like` in a storage of the pool, or in memory of its own if `pool` is
+   NULL. */
 static rvm_status new_private(rvm_pool *pool, const rvm_tensor *like, int64_t size_bytes, rvm_value *result) {
   if (!pool) return rvm_tensor_new(like->dtype, like->dl.ndim, like->dl.shape, result);
   rvm_status status = rvm_storage_new(pool, size_bytes, result);
@@ -86,8 +88,8 @@ rvm_status rvm_value_admit(rvm_pool *pool, rvm_value value, rvm_value *result) {
   return RVM_OK;
 }
 
-void rvm_tensor_write_canonical(const rvm_tensor *to, const rvm_tensor *from) {
-  const int64_t size_bytes = rvm_tensor_size_bytes(to);
-  if (to != from && size_bytes > 0 && rvm_dtype_has_noncanonical(to->dtype))
-    copy_canonical(to->dtype, to->dl.data, from->dl.data, size_bytes);
+void rvm_tensor_write_canonical(const rvm_tensor *dst, const rvm_tensor *src) {
+  const int64_t size_bytes = rvm_tensor_size_bytes(dst);
+  if (dst != src && size_bytes > 0 && rvm_dtype_has_noncanonical(dst->dtype))
+    copy_canonical(dst->dtype, dst->dl.data, src->dl.data, size_bytes);
 }

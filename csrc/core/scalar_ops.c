@@ -1,3 +1,4 @@
+/* scalar_ops.c: error messages of the scalar operators. */
 #include "cold.h"
 
 #include "scalar_ops.h"
@@ -16,7 +17,7 @@ static const struct {
 
 int32_t rvm_scalar_op_operand_count(int32_t row) { return rows[row].operands[1] ? 2 : 1; }
 
-/* An int or a float; no row of bools fails. */
+/* Formats an int or a float.  Operators on bools never fail. */
 static void number_write(rvm_value value, char text[RVM_NUMBER_BYTES]) {
   rvm_number_write(value.tag == RVM_TAG_INT ? RVM_DTYPE_i64 : RVM_DTYPE_f64, &value.as, text);
 }

@@ -1,5 +1,5 @@
-/* scalar_ops.h: the C of scalar_operators.def, shared by the interpreter and by generated C, so that both modes compute
- * the same. */
+/* scalar_ops.h: the scalar operators (scalar_operators.def) in C, shared by the interpreter and generated C so that
+   both compute the same results. */
 #ifndef RELVM_SCALAR_OPS_H
 #define RELVM_SCALAR_OPS_H
 
@@ -13,20 +13,20 @@ enum rvm_scalar_op {
   RVM_SCALAR_OP_COUNT
 };
 
-/* Whether the row has a value for operands of its types. */
+/* Returns whether the operator is defined for operands of its types, for example that a divisor is not 0. */
 static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, rvm_value b) {
   switch (row) {
     case RVM_SCALAR_OP_floordiv_i64:
-    case RVM_SCALAR_OP_mod_i64: return rvm_scalar_op_divides(b.as.i);
+    case RVM_SCALAR_OP_mod_i64: return rvm_scalar_op_is_divisor(b.as.i);
     case RVM_SCALAR_OP_shl_i64:
-    case RVM_SCALAR_OP_shr_i64: return rvm_scalar_op_shifts(b.as.i);
-    case RVM_SCALAR_OP_i64_of_f64: return rvm_scalar_op_fits_i64(a.as.f);
+    case RVM_SCALAR_OP_shr_i64: return rvm_scalar_op_is_shift_count(b.as.i);
+    case RVM_SCALAR_OP_i64_of_f64: return rvm_scalar_op_is_in_i64(a.as.f);
     default: return 1;
   }
 }
 
-/* ---- rvm_scalar_op_NAME: of any values; 1, or 0 where they are of other types or the row has no value for them.  A
-   row of one operand does not look at b. ---- */
+/* ---- rvm_scalar_op_NAME: checks the operands' types and applies an operator.  Returns 0, without storing a result,
+   if the types differ or the operator is undefined for the operands.  Unary operators ignore b. ---- */
 
 #define RVM_SCALAR_OP_ACCEPTS_ii (a.tag == RVM_TAG_INT && b.tag == RVM_TAG_INT)
 #define RVM_SCALAR_OP_ACCEPTS_ff (a.tag == RVM_TAG_FLOAT && b.tag == RVM_TAG_FLOAT)
@@ -55,10 +55,10 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* ---- of the runtime only ---- */
+/* ---- not for generated C ---- */
 
 int32_t rvm_scalar_op_operand_count(int32_t row);
-/* Says why a row has no value for these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
+/* Fails with the reason why the operator rejects these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
 rvm_status rvm_scalar_op_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
 
 #endif

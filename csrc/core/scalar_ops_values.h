@@ -1,17 +1,17 @@
-/* scalar_ops_values.h: the values of scalar_operators.def's rows, over plain C numbers: shared by the machine and by
-   what is compiled ahead of time. */
+/* scalar_ops_values.h: the scalar operators (scalar_operators.def) on plain C numbers, shared by the machine and
+   ahead-of-time exports. */
 #ifndef RELVM_SCALAR_OPS_VALUES_H
 #define RELVM_SCALAR_OPS_VALUES_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* ---- where rows that may have none have a value: the column `fails` says when not ---- */
-static inline int rvm_scalar_op_divides(int64_t divisor) { return divisor != 0; }
-static inline int rvm_scalar_op_shifts(int64_t places) { return places >= 0 && places <= 63; }
-static inline int rvm_scalar_op_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+/* ---- domains of the partial operators; the column `fails` of scalar_operators.def has the message ---- */
+static inline int rvm_scalar_op_is_divisor(int64_t divisor) { return divisor != 0; }
+static inline int rvm_scalar_op_is_shift_count(int64_t count) { return count >= 0 && count <= 63; }
+static inline int rvm_scalar_op_is_in_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
 
-/* Whether a + b, or a * b, is no int64. */
+/* Return whether a + b, or a * b, overflows int64. */
 static inline int rvm_size_add_overflows(int64_t a, int64_t b) { return b < 0 ? a < INT64_MIN - b : a > INT64_MAX - b; }
 static inline int rvm_size_mul_overflows(int64_t a, int64_t b) {
   if (b == -1) return a == INT64_MIN;
@@ -27,20 +27,21 @@ static inline int64_t rvm_floordiv(int64_t a, int64_t b) {
 
 static inline int64_t rvm_mod(int64_t a, int64_t b) {
   if (b == -1) return 0;
-  int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  int64_t rem = a % b;
+  return rem != 0 && (rem < 0) != (b < 0) ? rem + b : rem;
 }
 
-/* As NumPy's divmod: the quotient rounded down, and in *rest what is left, of the sign of b. */
-static inline double rvm_divmod(double a, double b, double *rest) {
+/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rem.  Same results
+   as NumPy's divmod. */
+static inline double rvm_divmod(double a, double b, double *rem) {
   double mod = fmod(a, b);
-  *rest = mod;
+  *rem = mod;
   if (b == 0) return a / b;
   double quotient = (a - mod) / b;
   if (mod == 0) {
-    *rest = copysign(0, b);
+    *rem = copysign(0, b);
   } else if ((b < 0) != (mod < 0)) {
-    *rest = mod + b;
+    *rem = mod + b;
     quotient -= 1;
   }
   if (quotient == 0) return copysign(0, a / b);
@@ -49,17 +50,17 @@ static inline double rvm_divmod(double a, double b, double *rest) {
 }
 
 static inline double rvm_floordiv_of_floats(double a, double b) {
-  double rest;
-  return rvm_divmod(a, b, &rest);
+  double rem;
+  return rvm_divmod(a, b, &rem);
 }
 
 static inline double rvm_mod_of_floats(double a, double b) {
-  double rest;
-  rvm_divmod(a, b, &rest);
-  return rest;
+  double rem;
+  rvm_divmod(a, b, &rem);
+  return rem;
 }
 
-/* ---- rvm_scalar_op_NAME_value: of operands that have one; a bool is 0 or 1 ---- */
+/* ---- rvm_scalar_op_NAME_value: the operators on operands in their domain; a bool is 0 or 1 ---- */
 
 #define RVM_SCALAR_OP_i int64_t
 #define RVM_SCALAR_OP_f double

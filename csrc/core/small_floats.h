@@ -1,10 +1,10 @@
-/* small_floats.h: floats of 16 bits and less, to float and back; integers of 4 and 2 bits.  Without branches or tables,
-   so that the C compiler makes vectors of loops that use them.
+/* small_floats.h: conversions between float and floats of at most 16 bits, and integers of 4 and 2 bits.  They have
+   no branches or tables, so the C compiler can vectorize loops that call them.
 
-   A float of M bits of mantissa and the bias B, behind a sign: codes below 1 << M are subnormal.  Rounding is to the
-   nearest, halves to the even code.  `largest` is the code of the largest number; what is above it becomes `beyond`,
-   NaN becomes `nan`.  Source: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling specifications; ONNX's float8
-   notes. */
+   A narrow float has a sign bit, an exponent with bias B and a mantissa of M bits; codes below 1 << M are subnormal.
+   Rounding is to nearest, ties to even.  `largest` is the code of the largest finite number; larger numbers become
+   `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling
+   specifications; ONNX's float8 notes. */
 #ifndef RELVM_SMALL_FLOATS_H
 #define RELVM_SMALL_FLOATS_H
 
@@ -12,13 +12,13 @@
 
 #include "float_bits.h"
 
-/* The code without sign of |x|. */
+/* Returns the code of |x|, without a sign. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x) & 0x7fffffffu;
   const int cut = 23 - M;
   const uint32_t rounded = bits + (1u << (cut - 1)) - 1 + (bits >> cut & 1);
   const uint32_t normal = (rounded >> cut) - ((uint32_t)(127 - B) << M);
-  /* The sum's last bit is worth the smallest subnormal number, so the addition rounds to it. */
+  /* The last bit of the sum has the weight of the smallest subnormal number, so the addition rounds to it. */
   const int32_t shift = (127 + 24 - B - M) << 23;
   const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(shift);
   const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - shift);
@@ -26,7 +26,7 @@ RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint3
   return bits > 0x7f800000u ? nan : code > largest || bits == 0x7f800000u ? beyond : code;
 }
 
-/* The number of a code without sign; codes above `largest` are not of this form. */
+/* Returns the number of a code without a sign that is at most `largest`. */
 RVM_MATH float rvm_narrow_number(uint32_t code, int M, int B) {
   const float scale = rvm_f32_of_bits((254 - B) << 23);
   return rvm_f32_of_bits((int32_t)(code << (23 - M))) * scale;
@@ -38,7 +38,7 @@ RVM_MATH float rvm_negated_if(float x, uint32_t is_negative) {
 
 RVM_MATH uint32_t rvm_sign_of(float x) { return (uint32_t)rvm_bits_of_f32(x) >> 31; }
 
-/* With a sign in front, infinity or not, and NaN of either sign. */
+/* Formats with a sign, NaN of either sign, and infinity unless its code is that of NaN. */
 #define RVM_NARROW_FLOAT(name, type, M, B, sign_bit, largest, infinity, nan)                      \
   RVM_MATH type rvm_##name##_of_f32(float x) {                                                    \
     return (type)(rvm_narrow_code(x, M, B, largest, infinity, nan) | rvm_sign_of(x) << sign_bit); \
@@ -54,8 +54,8 @@ RVM_NARROW_FLOAT(f8e4m3fn, uint8_t, 3, 7, 7, 0x7e, 0x7f, 0x7f)
 RVM_NARROW_FLOAT(f8e5m2, uint8_t, 2, 15, 7, 0x7b, 0x7c, 0x7e)
 #undef RVM_NARROW_FLOAT
 
-/* Without infinity and NaN: what is too large is the largest number; NaN is a zero of the other sign, as in ml_dtypes.
- */
+/* Formats without infinity and NaN.  Numbers that are too large saturate; NaN becomes zero of the opposite sign, as
+   in ml_dtypes. */
 #define RVM_NARROW_FINITE(name, M, B, sign_bit)                                                       \
   RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                                     \
     const uint32_t largest = (1u << sign_bit) - 1;                                                    \
@@ -71,7 +71,7 @@ RVM_NARROW_FINITE(f6e3m2fn, 2, 3, 5)
 RVM_NARROW_FINITE(f4e2m1fn, 1, 1, 3)
 #undef RVM_NARROW_FINITE
 
-/* Without infinity and without a zero below 0, whose code is the only NaN. */
+/* Formats without infinity and negative zero; the code of negative zero is the only NaN. */
 #define RVM_NARROW_UNSIGNED_ZERO(name, M, B)                                              \
   RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                         \
     const uint32_t code = rvm_narrow_code(x, M, B, 0x7f, 0x80, 0x80);                     \
@@ -85,7 +85,7 @@ RVM_NARROW_UNSIGNED_ZERO(f8e4m3fnuz, 3, 8)
 RVM_NARROW_UNSIGNED_ZERO(f8e5m2fnuz, 2, 16)
 #undef RVM_NARROW_UNSIGNED_ZERO
 
-/* The upper half of a float. */
+/* bfloat16: the upper half of a float. */
 RVM_MATH uint16_t rvm_bf16_of_f32(float x) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x);
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -93,19 +93,19 @@ RVM_MATH uint16_t rvm_bf16_of_f32(float x) {
 }
 RVM_MATH float rvm_f32_of_bf16(uint16_t x) { return rvm_f32_of_bits((int32_t)((uint32_t)x << 16)); }
 
-/* Powers of two from 2^-127 on, and NaN. */
+/* f8e8m0fnu: powers of two from 2^-127 on, and NaN. */
 RVM_MATH float rvm_f32_of_f8e8m0fnu(uint8_t x) {
   const float y = rvm_f32_of_bits(x ? (int32_t)((uint32_t)x << 23) : 0x00400000);
   return x == 0xff ? NAN : y;
 }
-/* The nearest, halves to the larger one, but below 2^-126 all that is above 2^-127 to the former; what is not above 0,
-   and infinity, have no such number: NaN.  As ml_dtypes. */
+/* Rounds to nearest, ties to the larger power of two.  Between 2^-127 and 2^-126, everything above 2^-127 rounds up.
+   Numbers that are not positive, and infinity, become NaN.  Same results as ml_dtypes. */
 RVM_MATH uint8_t rvm_f8e8m0fnu_of_f32(float x) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
   return (uint8_t)(x > 0.0f && x < INFINITY ? (bits + half) >> 23 : 0xff);
 }
 
-/* Whole numbers modulo 16 and 4, in the low bits of a byte. */
+/* Integers modulo 16 and 4, in the low bits of a byte. */
 #define RVM_NARROW_INTEGER(bits, mask, sign)                                                    \
   RVM_MATH uint8_t rvm_i##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                \
   RVM_MATH uint8_t rvm_u##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                \
@@ -115,7 +115,8 @@ RVM_NARROW_INTEGER(4, 15, 8)
 RVM_NARROW_INTEGER(2, 3, 2)
 #undef RVM_NARROW_INTEGER
 
-/* A double as a float that rounds to the same narrower float: what is cut off shows in the last bit. */
+/* Rounds a double to odd: if the float is inexact, its last bit is set.  Rounding the result to a narrower float
+   then gives the same as rounding the double directly. */
 RVM_MATH float rvm_odd_f32_of_f64(double x) {
   const float near = (float)x;
   const int32_t bits = rvm_bits_of_f32(near);

@@ -1,12 +1,13 @@
+/* storage_pool.c: allocates storages from size classes. */
 #include "storage_pool.h"
 
 #include <stdatomic.h>
 
 #include "errors.h"
 
-/* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on
-   any thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at
-   once. */
+/* There are eight size classes for each power of two, and one free list per class.  Storages are freed by any
+   thread: they are pushed onto `returned`.  The pool's user, the only one to access the other members, takes the
+   whole list at once. */
 enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
 
 struct rvm_pool {
@@ -14,14 +15,15 @@ struct rvm_pool {
   int64_t live_count;
   int32_t is_zeroed;
   rvm_pool_sizes sizes;
-  _Atomic(rvm_storage *) returned; /* CLOSED: the pool is, and storages are not returned */
-  atomic_llong left;               /* once it is closed: how many are alive.  The last one's end is the pool's */
+  _Atomic(rvm_storage *) returned; /* CLOSED if the pool is closed and takes no more storages */
+  atomic_llong remaining;          /* number of live storages once the pool is closed; the last one frees the pool */
 };
 
 static rvm_storage closed_mark;
 #define CLOSED (&closed_mark)
 
-/* The size with header and alignment, and that of its block: (STEPS + step) << shift, step from 1 to STEPS. */
+/* Returns the block size for a storage with header and alignment, (STEPS + step) << shift with 1 <= step <= STEPS,
+   and stores the size class in *class. */
 static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
   int64_t least = ((int64_t)1 << SMALLEST_LOG2) + 1, whole = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
   uint64_t last = (uint64_t)((whole < least ? least : whole) - 1);
@@ -34,7 +36,7 @@ static int64_t class_bytes(int32_t class) {
   return (int64_t)(STEPS + class % STEPS + 1) << (class / STEPS + SMALLEST_LOG2 - 3);
 }
 
-static void push(rvm_pool *pool, rvm_storage *storage) {
+static void keep(rvm_pool *pool, rvm_storage *storage) {
   int64_t size_bytes = class_bytes(storage->class);
   storage->next = pool->kept[storage->class];
   pool->kept[storage->class] = storage;
@@ -43,12 +45,12 @@ static void push(rvm_pool *pool, rvm_storage *storage) {
   pool->sizes.kept_bytes += size_bytes;
 }
 
-/* Keeps what has been returned; `mark` takes its place. */
+/* Moves the returned storages to the free lists.  `mark` (NULL or CLOSED) becomes the new list. */
 static void collect(rvm_pool *pool, rvm_storage *mark) {
   rvm_storage *storage = atomic_exchange_explicit(&pool->returned, mark, memory_order_acquire), *next;
   for (; storage; storage = next) {
     next = storage->next;
-    push(pool, storage);
+    keep(pool, storage);
   }
 }
 
@@ -57,8 +59,8 @@ static void block_free(rvm_storage *storage) {
   rvm_free(storage);
 }
 
-/* Frees what is kept, the largest first, until `size_bytes` more do not exceed `limit`. */
-static void make_room(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
+/* Frees cached blocks, the largest first, until the pool with `size_bytes` more does not exceed `limit`. */
+static void evict(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
   for (int32_t class = CLASSES - 1; class >= 0 && pool->sizes.kept_bytes > 0; class--) {
     while (pool->kept[class]) {
       rvm_storage *storage = pool->kept[class];
@@ -79,13 +81,13 @@ rvm_pool *rvm_pool_new(int32_t is_zeroed) {
 void rvm_pool_close(rvm_pool *pool) {
   if (!pool) return;
   collect(pool, CLOSED);
-  make_room(pool, 0, 0);
-  if (atomic_fetch_add(&pool->left, pool->live_count) + pool->live_count == 0) rvm_free(pool);
+  evict(pool, 0, 0);
+  if (atomic_fetch_add(&pool->remaining, pool->live_count) + pool->live_count == 0) rvm_free(pool);
 }
 
 void rvm_pool_trim(rvm_pool *pool) {
   collect(pool, NULL);
-  make_room(pool, 0, 0);
+  evict(pool, 0, 0);
 }
 
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
@@ -93,18 +95,18 @@ rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
   return pool->sizes;
 }
 
-/* What may be held: a quarter more than was ever alive, without which sizes that do not fit each other push each other
-   out in every run. */
+/* Returns the number of bytes that the pool may hold: the peak and a quarter more.  Without the reserve, requests of
+   different sizes would evict each other's blocks in every run. */
 static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
 
-/* A block from the system, for which there is room. */
+/* Allocates a block from the system after freeing cached blocks as needed to stay within the limit. */
 static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
   int64_t live = pool->sizes.live_bytes + size_bytes;
-  make_room(pool, size_bytes, live > limit(pool) ? live : limit(pool));
+  evict(pool, size_bytes, live > limit(pool) ? live : limit(pool));
   void *(*allocate)(size_t) = pool->is_zeroed ? rvm_allocate_zeroed : rvm_allocate;
   rvm_storage *storage = allocate((size_t)size_bytes);
   if (storage || pool->sizes.kept_bytes == 0) return storage;
-  make_room(pool, 0, 0);
+  evict(pool, 0, 0);
   return allocate((size_t)size_bytes);
 }
 
@@ -114,7 +116,8 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  /* Where something would have to go first, the next larger one will do: sizes that take turns settle. */
+  /* If a cached block had to be freed first, use the next larger cached one instead.  This way alternating sizes
+     settle. */
   if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
     for (int32_t larger = class + 1; larger < CLASSES; larger++)
       if (pool->kept[larger]) {
@@ -151,5 +154,5 @@ void rvm_storage_free(rvm_storage *storage) {
                                               memory_order_relaxed))
       return;
   block_free(storage);
-  if (atomic_fetch_sub(&pool->left, 1) == 1) rvm_free(pool);
+  if (atomic_fetch_sub(&pool->remaining, 1) == 1) rvm_free(pool);
 }

@@ -1,4 +1,4 @@
-/* string_tensor.c: tensors of strings, and UTF-8. */
+/* string_tensor.c: tensors of strings, their packed form, and UTF-8. */
 #include "string_tensor.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ void rvm_strings_retain(rvm_string **elements, int64_t count) {
     if (elements[i]) rvm_retain(rvm_object_value(&elements[i]->base));
 }
 
-void rvm_strings_count(const rvm_tensor *tensor, int32_t references) {
+void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references) {
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t size = rvm_tensor_count(tensor);
   for (int64_t i = 0; i < size; i++)
@@ -23,7 +23,7 @@ static int64_t end_of(const unsigned char *packed, int64_t index) {
   return end;
 }
 
-/* Whether the ends are in order and the last one is that of the bytes. */
+/* Returns whether the offsets ascend and the last one is the size of the text. */
 static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t count) {
   if (count > packed_bytes / (int64_t)sizeof(int64_t)) return 0;
   int64_t text_bytes = packed_bytes - count * (int64_t)sizeof(int64_t), last = 0;
@@ -100,14 +100,14 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
 
 /* ---- UTF-8 ---- */
 
-uint32_t rvm_text_next(rvm_text text, int64_t *at) {
-  const unsigned char *bytes = (const unsigned char *)text.bytes + *at;
-  int64_t left = text.length - *at;
+uint32_t rvm_text_next(rvm_text text, int64_t *offset) {
+  const unsigned char *bytes = (const unsigned char *)text.bytes + *offset;
+  int64_t remaining = text.length - *offset;
   uint32_t lead = bytes[0];
-  (*at)++;
+  (*offset)++;
   if (lead < 0x80) return lead;
   int extra = lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : 0;
-  if (extra == 0 || extra >= left) return 0xFFFD;
+  if (extra == 0 || extra >= remaining) return 0xFFFD;
   uint32_t point = lead & (0x3fu >> extra);
   for (int k = 1; k <= extra; k++) {
     if (bytes[k] >> 6 != 2) return 0xFFFD;
@@ -115,7 +115,7 @@ uint32_t rvm_text_next(rvm_text text, int64_t *at) {
   }
   static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
   if (point < smallest[extra] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
-  *at += extra;
+  *offset += extra;
   return point;
 }
 

@@ -1,11 +1,12 @@
-/* tensor.c: tensors and shapes. */
+/* tensor.c: constructs and inspects tensors and shapes. */
 #include "tensor.h"
 
 #include <string.h>
 
 #include "object_freelist.h"
 
-/* The dimensions other than 0 have to fit for themselves: NumPy takes no array of shape (2^62, 0) either. */
+/* Multiplies `unit` by the dimensions.  The product of the nonzero dimensions must not overflow even if another one
+   is 0: NumPy rejects the shape (2^62, 0) as well. */
 static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
   int is_empty = 0;
   for (int32_t i = 0; i < rank; i++) {
@@ -51,7 +52,7 @@ rvm_status rvm_tensor_set_read_only(rvm_value tensor, rvm_value *error) {
   if (tensor.tag != RVM_TAG_TENSOR || !rvm_value_is_sound(tensor))
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_set_read_only: expected a tensor, got %s",
                     rvm_value_describe(tensor, text));
-  if (tensor.as.tensor->base.references >= 0) tensor.as.tensor->is_read_only = 1; /* a constant is read-only anyway */
+  if (tensor.as.tensor->base.references >= 0) tensor.as.tensor->is_read_only = 1; /* constants are always read-only */
   return RVM_OK;
 }
 
@@ -62,7 +63,7 @@ int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
   return size_bytes;
 }
 
-/* Checks what a caller says of a tensor; the size of its elements. */
+/* Checks the properties of a tensor to be created and stores the size of its elements in *size_bytes. */
 static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes,
                                rvm_value *result) {
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
@@ -74,7 +75,7 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }
 
-/* The rvm_tensor.release of a tensor of strings. */
+/* Releases the elements of a tensor of strings; its rvm_tensor.release. */
 static void release_strings(void *tensor) {
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t count = rvm_tensor_count(tensor);
@@ -82,7 +83,8 @@ static void release_strings(void *tensor) {
     if (elements[i]) rvm_object_release(&elements[i]->base);
 }
 
-/* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
+/* Allocates a tensor followed by its dimensions.  If `size_bytes` >= 0, its zeroed, aligned elements follow them in
+   the same block; else the tensor refers to `data`. */
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MAX_RANK)
@@ -140,19 +142,19 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
   if (tensor->tag != RVM_TAG_TENSOR || !rvm_value_is_sound(*tensor))
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: expected a tensor, got %s",
                     rvm_value_describe(*tensor, text));
-  rvm_tensor *labelled = tensor->as.tensor;
+  rvm_tensor *object = tensor->as.tensor;
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: unknown dtype number %d", dtype);
-  if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(labelled->dtype) ||
-      (dtype == RVM_DTYPE_str) != (labelled->dtype == RVM_DTYPE_str))
+  if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(object->dtype) ||
+      (dtype == RVM_DTYPE_str) != (object->dtype == RVM_DTYPE_str))
     return rvm_fail(error, RVM_TYPE_ERROR,
                     "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size",
-                    rvm_dtype_name(labelled->dtype), rvm_dtype_name(dtype));
-  if (labelled->base.references != 1)
+                    rvm_dtype_name(object->dtype), rvm_dtype_name(dtype));
+  if (object->base.references != 1)
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
                     "rvm_tensor_relabel: the tensor must have a single reference, but others hold it too");
-  labelled->dtype = dtype;
-  labelled->dl.dtype = rvm_dtype_dl(dtype);
+  object->dtype = dtype;
+  object->dl.dtype = rvm_dtype_dl(dtype);
   return RVM_OK;
 }
 
@@ -165,7 +167,7 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
   return RVM_OK;
 }
 
-rvm_status rvm_shape_room(int32_t rank, rvm_value *result) {
+rvm_status rvm_shape_allocate(int32_t rank, rvm_value *result) {
   int32_t class;
   rvm_shape *shape = rvm_object_allocate(sizeof *shape + (size_t)rank * sizeof *shape->dims, &class);
   if (!shape) return rvm_out_of_memory(result);
@@ -179,7 +181,7 @@ rvm_status rvm_shape_room(int32_t rank, rvm_value *result) {
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
   RVM_EXPECT_POINTER(result, NULL);
   if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "rvm_shape_new: expected a rank of at least 0, got %d", rank);
-  rvm_status status = rvm_shape_room(rank, result);
+  rvm_status status = rvm_shape_allocate(rank, result);
   if (status || rank == 0) return status;
   if (dims)
     memcpy(result->as.shape->dims, dims, (size_t)rank * sizeof *dims);

@@ -1,4 +1,4 @@
-/* value.c: a value in words. */
+/* value.c: describes values for error messages. */
 #include "cold.h"
 
 #include "value.h"

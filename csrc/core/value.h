@@ -1,10 +1,10 @@
-/* value.h: what the runtime knows of values beyond relvm.h. */
+/* value.h: constructors, checks and descriptions of values. */
 #ifndef RELVM_VALUE_H
 #define RELVM_VALUE_H
 
 #include "relvm.h"
 
-/* The longest description of a value, with its NUL. */
+/* The size of a buffer for the longest description of a value, with its NUL. */
 #define RVM_DESCRIPTION_BYTES 64
 
 static inline int rvm_value_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
@@ -16,8 +16,8 @@ static inline rvm_value rvm_object_value(rvm_object *object) {
   return (rvm_value){.tag = object->tag, .as.object = object};
 }
 
-/* Whether a host may pass the value: a register may hold its tag, and the tag allows its payload.  Of an object it
-   reads the tag alone. */
+/* Returns whether the value is well-formed: the host may pass values of its tag, and the payload is valid for the
+   tag.  Of an object, only the tag is read. */
 static inline int rvm_value_is_sound(rvm_value value) {
   if (value.tag >= RVM_TAG_TENSOR)
     return value.tag < RVM_TAG_ERROR && value.as.object && value.as.object->tag == value.tag;
@@ -32,7 +32,7 @@ static inline int rvm_value_is_sound(rvm_value value) {
   }
 }
 
-/* "int", "tuple", "a tensor of rank 2 and dtype f32": into `text`, which it returns. */
+/* Writes a description such as "int", "tuple" or "a tensor of rank 2 and dtype f32" to `text` and returns it. */
 const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]);
 
 #endif

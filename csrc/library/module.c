@@ -1,8 +1,8 @@
-/* module.c: what an exported library has besides the runtime: an executable's bytes, and how to load them.  Compiled in
-   the directory where they lie as module.rvm. */
+/* module.c: embeds an executable in an exported shared library.  Compiled in a directory with the executable as
+   module.rvm. */
 #include "relvm.h"
 
-/* In a section of their own, where relvm/runtime/elf.py finds them; aligned as rvm_executable_load wants them. */
+/* A section of its own, which relvm/runtime/elf.py finds, aligned as rvm_executable_load requires. */
 __asm__(
     ".pushsection .relvm, \"a\", %progbits\n"
     ".balign 64\n"
@@ -17,7 +17,7 @@ extern const unsigned char relvm_module_start[] __attribute__((visibility("hidde
 extern const unsigned char relvm_module_end[] __attribute__((visibility("hidden")));
 
 rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error) {
-  const rvm_load_options options = {.trust_native = 1}; /* it came with native code that runs already: this */
+  const rvm_load_options options = {.trust_native = 1}; /* its native code is this library, which runs already */
   int64_t size_bytes = (int64_t)((uintptr_t)relvm_module_end - (uintptr_t)relvm_module_start);
   return rvm_executable_load(relvm_module_start, size_bytes, &options, executable, error);
 }

@@ -1,3 +1,4 @@
+/* constants.c: reads the constant section. */
 #include "cold.h"
 
 #include "constants.h"
@@ -17,7 +18,7 @@ typedef struct constant_record {
 
 _Static_assert(sizeof(constant_record) == 32, "the struct is the file format");
 
-/* A tensor of strings that stand packed in the data section (rvm_tensor_of_strings). */
+/* Reads a tensor of strings, which are packed in the data section (rvm_tensor_of_strings). */
 static rvm_status read_strings_of(const constant_record *record, const int64_t *dims, const unsigned char *packed,
                                   int32_t index, rvm_value *result) {
   rvm_status status = rvm_tensor_of_strings((int32_t)record->rank, dims, packed, (int64_t)record->size_bytes, result);
@@ -25,7 +26,7 @@ static rvm_status read_strings_of(const constant_record *record, const int64_t *
     rvm_value_release(result);
     return BAD(result, "the string offsets of constant %d are invalid", index);
   }
-  if (!status) rvm_strings_count(result->as.tensor, -1);
+  if (!status) rvm_strings_set_references(result->as.tensor, -1);
   return status;
 }
 
@@ -51,10 +52,11 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
                          NULL, NULL, result);
 }
 
-/* `dims`: those from the constant's own on, of which there are `dims_left`. */
+/* Reads a constant whose dimensions, if it has any, begin at `dims`.  The table has `dim_count` dimensions from there
+ * on. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
-                                uint32_t dims_left, int32_t index, rvm_value *result) {
-  if (record->rank > dims_left || record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
+                                uint32_t dim_count, int32_t index, rvm_value *result) {
+  if (record->rank > dim_count || record->rank > INT32_MAX) /* never: takes 16 GB of dimensions */
     return BAD(result, "the dimensions of constant %d lie outside the table of dimensions", index);
   switch (record->tag) {
     case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;

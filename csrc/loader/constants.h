@@ -1,12 +1,14 @@
-/* constants.h: the constants of an executable, read from its section and checked. */
+/* constants.h: reads and checks the constants of an executable. */
 #ifndef RELVM_CONSTANTS_H
 #define RELVM_CONSTANTS_H
 
 #include "executable.h"
 
-/* The number of constants that the section states; 0 where the section is too short to state one. */
+/* Returns the number of constants that the section declares, or 0 if the section is too short.  Does not validate
+   it. */
 int64_t rvm_constants_count(const rvm_executable *executable);
-/* Makes executable->constants, of which executable->constant_count are to be released where it fails. */
+/* Reads executable->constants.  On failure, the first executable->constant_count of them are initialized and
+   rvm_executable_release releases them. */
 rvm_status rvm_constants_read(rvm_executable *executable, rvm_value *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* crc32c.c: the checksum of sections: CRC32C (Castagnoli, reflected polynomial 0x82f63b78). */
+/* crc32c.c: CRC-32C, the checksum of sections (Castagnoli, reflected polynomial 0x82f63b78), with the instructions
+   of the processor if it has them. */
 #include "cold.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* executable.c: looks things up in a loaded executable, and releases it. */
+/* executable.c: queries a loaded executable, and releases it. */
 #include "cold.h"
 
 #include "executable.h"
@@ -19,7 +19,7 @@ const char *rvm_executable_string(const rvm_executable *executable, uint32_t ind
   return (const char *)executable->sections[RVM_SECTION_strings].bytes + executable->strings[index].offset;
 }
 
-static int fits(const char *name, const char *pattern) {
+static int matches_pattern(const char *name, const char *pattern) {
   size_t length = strlen(pattern);
   if (length > 0 && pattern[length - 1] == '*') return strncmp(name, pattern, length - 1) == 0;
   return strcmp(name, pattern) == 0;
@@ -28,7 +28,7 @@ static int fits(const char *name, const char *pattern) {
 int rvm_executable_may_call(const rvm_executable *executable, const char *name) {
   if (!executable->callable) return 1;
   for (int32_t i = 0; i < executable->callable_count; i++)
-    if (fits(name, executable->callable[i])) return 1;
+    if (matches_pattern(name, executable->callable[i])) return 1;
   return 0;
 }
 
@@ -38,7 +38,7 @@ rvm_status rvm_fail_forbidden(const char *name, rvm_value *error) {
                   name);
 }
 
-/* ---- references ---- */
+/* ---- lifetime ---- */
 
 void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&executable->users, 1); }
 
@@ -48,7 +48,7 @@ void rvm_executable_release(rvm_executable *executable) {
     rvm_value *constant = &executable->constants[i];
     if (rvm_value_is_object(*constant)) constant->as.object->references = 1;
     if (constant->tag == RVM_TAG_TENSOR && constant->as.tensor->dtype == RVM_DTYPE_str)
-      rvm_strings_count(constant->as.tensor, 1);
+      rvm_strings_set_references(constant->as.tensor, 1);
     rvm_release(constant);
   }
   rvm_library_close(&executable->library);

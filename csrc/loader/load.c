@@ -1,4 +1,5 @@
-/* load.c: loads an executable from memory.  Nothing in the bytes is believed before it is checked. */
+/* load.c: loads an executable from memory.  Every part of the file is validated before it is used, in the order of
+   `steps` in `load`. */
 #include "cold.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ typedef struct file_header {
   uint16_t major, minor;
   uint32_t section_count;
   uint64_t size_bytes;
-  uint32_t checksum; /* of the header and the section table, this field as 0 */
+  uint32_t checksum; /* of the header, with this field as 0, and the section table */
   uint32_t zero[9];
 } file_header;
 
@@ -34,7 +35,7 @@ _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
 
-/* Each step of the load: checks one part and keeps a view of it in `executable`. */
+/* A step of loading: validates one part and stores a view of it in `executable`. */
 typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
 
 static int all_zero(const void *bytes, int64_t size_bytes) {
@@ -44,7 +45,7 @@ static int all_zero(const void *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* ---- the container ---- */
+/* ---- sections ---- */
 
 static const char *section_name(uint32_t id) {
   switch (id) {
@@ -80,7 +81,8 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
   return RVM_OK;
 }
 
-/* Sections in order of offset, without overlap, nothing but zeros between them; unknown ids are skipped. */
+/* Reads the section table.  Sections are in order of offset without overlap, and the gaps between them are zero.
+   Sections with unknown ids are skipped. */
 static rvm_status read_sections(rvm_executable *executable, const unsigned char *bytes, int64_t size_bytes,
                                 int32_t check_data, rvm_value *error) {
   file_header header;
@@ -111,9 +113,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return all_zero(bytes + end, size_bytes - end) ? RVM_OK : BAD(error, "bytes after the last section are not zero");
 }
 
-/* Replaces the sections by those of the portable program.  Unless it has a section of data, its tensors stand in that
- * of the file. */
-static rvm_status enter_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
+/* Replaces the sections by those of the portable program.  If it has no data section, it shares the file's. */
+static rvm_status select_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
   const rvm_section portable = executable->sections[RVM_SECTION_portable],
                     data = executable->sections[RVM_SECTION_data];
   if (!portable.bytes)
@@ -137,7 +138,7 @@ static rvm_status expect_sections(const rvm_executable *executable, rvm_value *e
 
 /* ---- strings ---- */
 
-/* Well-formed UTF-8 (RFC 3629) without NUL. */
+/* Returns whether the bytes are well-formed UTF-8 (RFC 3629) without NUL. */
 static int is_text(const unsigned char *bytes, int64_t length) {
   for (int64_t i = 0; i < length;) {
     unsigned char lead = bytes[i];
@@ -159,13 +160,13 @@ static int string_exists(const rvm_executable *executable, uint32_t index) {
   return index < (uint32_t)executable->string_count;
 }
 
-/* Whether a string of that index exists that may name a function, a parameter or a symbol. */
+/* Returns whether the index is that of a string that may name a function, a parameter or a symbol. */
 static int is_name(const rvm_executable *executable, uint32_t index) {
   return string_exists(executable, index) && executable->strings[index].length <= RVM_MAX_NAME_BYTES;
 }
 
-/* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section.
- */
+/* Reads the string table.  Strings are in the order of their records and do not overlap, so a single pass validates
+   them. */
 static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_strings];
   int64_t offset = 0;
@@ -186,7 +187,7 @@ static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   return RVM_OK;
 }
 
-/* The texts that are only carried: their readers parse them. */
+/* Validates the sections that are opaque texts to the runtime. */
 static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
   const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
   for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -199,11 +200,12 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 
 /* ---- functions ---- */
 
-/* Registers that a function of so many instructions cannot write are not worth the memory to verify them. */
+/* The number of registers that a function may have beyond its parameters and code words.  It bounds the memory for
+   verifying registers that the function cannot write. */
 enum { SPARE_REGISTERS = 256 };
 
-/* `parameter_total`: how many parameters all functions have.  `next_parameter`: where those of this function begin;
-   then, where they end. */
+/* Checks a function record.  `parameter_total` is the size of the parameter table.  *next_parameter is the start of
+   this function's parameters and advances past them. */
 static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
@@ -282,7 +284,7 @@ static int compare_code_starts(const void *a, const void *b) {
   return left < right ? -1 : left > right;
 }
 
-/* No word of code belongs to two functions. */
+/* Checks that no two functions share a word of code. */
 static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error) {
   const rvm_function_record **functions = rvm_allocate((size_t)executable->function_count * sizeof *functions);
   if (!functions) return rvm_out_of_memory(error);
@@ -300,14 +302,14 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
   return status;
 }
 
-/* So that its steps, which are at most so many times as many words, have places that are int32. */
+/* The maximum size of the code, so that offsets of steps fit in int32. */
 enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_PER_CODE_WORD };
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 ||
-      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: 2.8 GB */
+      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: takes a file of 2.8 GB */
     return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
@@ -332,7 +334,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
 
 static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_native];
-  const int may_be_elsewhere = executable->is_elsewhere;
+  const int may_be_elsewhere = executable->is_elsewhere; /* set by `load` from the options */
   executable->is_elsewhere = 0;
   if (!section->bytes) return RVM_OK;
   const rvm_native_header *header = (const rvm_native_header *)section->bytes;
@@ -348,7 +350,7 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
     status = rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
   if (status != RVM_UNSUPPORTED || !may_be_elsewhere) return status;
   executable->is_elsewhere = 1;
-  executable->obstacle = *error; /* its only owner: of a load that succeeds the caller gets no error to release */
+  executable->obstacle = *error; /* `obstacle` takes ownership, because a successful load returns no error */
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   return RVM_OK;
 }
@@ -367,7 +369,7 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
                           rvm_executable_string(executable, header->cpu), error);
 }
 
-/* ---- kernels as bytecode ---- */
+/* ---- kernel bytecode ---- */
 
 #ifndef RVM_WITHOUT_KERNELS
 static int are_texts(const char *texts, uint32_t count) {
@@ -380,8 +382,8 @@ static int are_texts(const char *texts, uint32_t count) {
 }
 #endif
 
-/* The section: the number of kernels, 0, for each kernel its function and the bytes of its program, then the programs.
- */
+/* Reads the section of kernel bytecode: the number of kernels, 0, the function and program size of each kernel, then
+   the programs. */
 static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_kernels];
   if (!section->bytes) return RVM_OK;
@@ -437,9 +439,9 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
   return RVM_OK;
 }
 
-/* ---- what it may do ---- */
+/* ---- permissions and limits ---- */
 
-/* Keeps the patterns, the pointers before the texts in one block. */
+/* Copies the patterns into one block: pointers, then texts. */
 static rvm_status copy_callable(rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
   int32_t count = options ? options->function_count : 0;
   size_t bytes = (size_t)(count + 1) * sizeof(char *);
@@ -466,23 +468,23 @@ static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
   return RVM_OK;
 }
 
-static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
-  if (most == 0 || got <= most) return RVM_OK;
+static rvm_status check_limit(const char *unit, int64_t got, int64_t limit, rvm_value *error) {
+  if (limit == 0 || got <= limit) return RVM_OK;
   return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has %lld %s, but the load options allow at most %lld",
-                  (long long)got, what, (long long)most);
+                  (long long)got, unit, (long long)limit);
 }
 
 static rvm_status check_counts(const rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
-  rvm_status status = exceeds("functions", executable->function_count, options->max_functions, error);
-  if (!status) status = exceeds("constants", rvm_constants_count(executable), options->max_constants, error);
-  return status ? status : exceeds("words of code", executable->code_words, options->max_code_words, error);
+  rvm_status status = check_limit("functions", executable->function_count, options->max_functions, error);
+  if (!status) status = check_limit("constants", rvm_constants_count(executable), options->max_constants, error);
+  return status ? status : check_limit("words of code", executable->code_words, options->max_code_words, error);
 }
 
-/* ---- the interface ---- */
+/* ---- public functions ---- */
 
-/* The memory limit of a load: so many times the file's bytes, and so many more. The verifier's sets have their own
- * limit. */
-enum { BYTES_FOR_A_BYTE = 64, SPARE_BYTES = 1 << 20 };
+/* The memory limit of a load: MEMORY_PER_FILE_BYTE for each byte of the file, and SPARE_BYTES more.  The verifier's
+   register sets have a separate limit. */
+enum { MEMORY_PER_FILE_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
                        rvm_value *error) {
@@ -492,9 +494,9 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   executable->is_elsewhere = options && options->elsewhere;
   atomic_init(&executable->users, 1);
   executable->is_only_checked = options && options->check_only;
-  rvm_status status = options ? exceeds("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
+  rvm_status status = options ? check_limit("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
   if (!status) status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
-  if (!status && options && options->portable) status = enter_portable(executable, options->check_data, error);
+  if (!status && options && options->portable) status = select_portable(executable, options->check_data, error);
   if (!status) status = expect_sections(executable, error);
   const int has_native = !status && executable->sections[RVM_SECTION_native].bytes;
   const int is_trusted = options && options->trust_native;
@@ -522,13 +524,13 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
 
 static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                  rvm_executable **executable, rvm_value *error) {
-  int64_t unused = 0, most = 0;
-  if (!rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
+  int64_t unused = 0, limit = 0;
+  if (!rvm_multiply(size_bytes, MEMORY_PER_FILE_BYTE, &limit) || !rvm_add(limit, SPARE_BYTES, &limit))
     return BAD(error, "a size of %lld bytes is too large", (long long)size_bytes);
-  rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
+  rvm_budget budget = {.limit = limit, .remaining = limit, .fuel = &unused};
   rvm_budget *outer = rvm_budget_set(&budget);
   rvm_status status = load(bytes, size_bytes, options, executable, error);
-  int is_refused = rvm_budget_refusing() != NULL; /* which ended the load: it does without no allocation */
+  int is_refused = rvm_budget_refusing() != NULL; /* a refused allocation always fails the load */
   if (is_refused) rvm_release(error);
   rvm_budget_set(outer);
   return is_refused

@@ -1,4 +1,4 @@
-/* native_library.c: the shared library of a native section: from bytes in memory to addresses. */
+/* native_library.c: loads the shared library of a native section from memory. */
 #include "cold.h"
 
 #ifndef _GNU_SOURCE
@@ -53,7 +53,7 @@ static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* Returns the descriptor of a new file without a name: in memory if the system has such files, otherwise in TMPDIR.
+/* Returns the descriptor of a new file without a name: in memory if the system supports it, otherwise in TMPDIR.
    Returns -1 if neither is possible. */
 static int create_file(void) {
   int descriptor = -1;
@@ -69,7 +69,7 @@ static int create_file(void) {
   return descriptor;
 }
 
-/* Opens the file by its descriptor, so that no other file can take its place. */
+/* Opens the library through its descriptor, so that no other file can be substituted. */
 static rvm_status library_load(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
   char path[40];
   library->descriptor = create_file();
@@ -103,7 +103,7 @@ rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t siz
   return status;
 }
 
-/* Only what the library itself defines: dlsym looks into those that it depends on, too. */
+/* Ignores symbols of the library's dependencies, which dlsym searches as well. */
 void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
   struct link_map *own, *owner;

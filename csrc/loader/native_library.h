@@ -4,24 +4,26 @@
 
 #include "native.h"
 
-/* A shared library from memory.  Its file stays open as long as it is loaded: the loader knows libraries by their path,
-   and a path by descriptor must not come to mean another. */
+/* A shared library loaded from memory.  Its file stays open while it is loaded, because the dynamic linker
+   identifies libraries by path and the path contains the descriptor. */
 typedef struct rvm_library {
   void *handle;
   int descriptor;
 } rvm_library;
 
-/* The functions of the machine that native code calls; vm/native_api.c, which is above, defines them. */
+/* The machine's functions that native code calls, defined in vm/native_api.c. */
 extern const rvm_native_api rvm_machine_native_api;
 
-/* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED:
- * no. */
+/* Fails with UNSUPPORTED if native code for the target triple and processor features (cpu_features.def) cannot run
+   here. */
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
-/* Loads the shared library of a native section and calls its relvm_native_open; BAD_EXECUTABLE when it is no library.
- */
+/* Loads the shared library of a native section and calls its relvm_native_open.  On failure *library is closed.
+   Fails with BAD_EXECUTABLE if it does not define relvm_native_open, with UNSUPPORTED if it cannot be loaded, and with
+   OUT_OF_MEMORY if its temporary file cannot be written. */
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
-/* The address of a symbol, or NULL. */
+/* Returns the address of a symbol that the library defines, or NULL. */
 void *rvm_library_find(const rvm_library *library, const char *symbol);
+/* Closes the library if it is open.  Addresses of its symbols become invalid. */
 void rvm_library_close(rvm_library *library);
 
 #endif

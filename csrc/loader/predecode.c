@@ -1,3 +1,8 @@
+/* predecode.c: makes the steps of bytecode functions (predecode.h).
+
+   find_types infers the type of each register over all functions; close_types then makes the types hold under an
+   instrument as well.  decode_function emits one step for each instruction, specialized to these types.  Jumps are
+   patched once the positions of all steps are known. */
 #include "cold.h"
 
 #include "predecode.h"
@@ -8,11 +13,11 @@
 #include "scalar_ops.h"
 #include "verify.h"
 
-/* What is known of a value before it is there.  `objects_of` functions and registers start with NEVER; a value that may
-   be of two types is ANY. */
+/* The type lattice of registers and results: NEVER is the bottom element, where inference starts, and ANY the top, a
+   value that may be an object or have several types. */
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
-/* How the decoder treats a function of the function table. */
+/* The classes of functions that the decoder distinguishes; for builtins, the column `decoded` of builtins.def. */
 enum class { OTHER, BYTECODE, KERNEL, PLAIN, INVOKE, HOST, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
 
 static const struct {
@@ -24,25 +29,27 @@ static const struct {
 #undef BUILTIN
 };
 
-/* Rounds in which the types of functions' results settle; then they count as ANY. */
-enum { MAX_ROUNDS = 20, MAX_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
+/* MAX_ROUNDS: rounds of inference before results count as ANY.  MAX_MOVES: parameters of a tail call that are
+   assigned in order.  MIN_SHARED_INT to MAX_SHARED_INT: ints whose literals are shared. */
+enum { MAX_ROUNDS = 20, MAX_MOVES = 16, MIN_SHARED_INT = -16, MAX_SHARED_INT = 255 };
 
 typedef struct decoder {
   rvm_executable *executable;
   unsigned char *classes; /* per function: enum class */
   unsigned char *results; /* per function: enum type */
-  unsigned char *types;   /* per register of all bytecode functions */
-  int64_t *first;         /* per function: its first register in `types` */
-  int32_t *positions;     /* per code word that starts an instruction: where its step begins */
-  unsigned char
-      *checked; /* per parameter of the present function: what type its entry checks want, NEVER: any, ANY: several */
-  int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* place + 1; 0: none yet */
+  unsigned char *types;   /* per register of all bytecode functions: enum type */
+  int64_t *first;         /* per function: index of its first register in `types` */
+  int32_t *positions;     /* per code word that starts an instruction: offset of its step */
+  unsigned char *checked; /* per parameter of the current function: the type that its entry checks require; NEVER if
+                             none, ANY if several */
+  int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* index + 1, or 0 if there is none yet */
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
   int64_t literal_count;
   int32_t *steps, *objects;
   int64_t step_count, object_count;
-  int changed, settled;
+  int changed; /* whether this round of inference widened a type */
+  int settled; /* results of bytecode functions count as ANY */
 } decoder;
 
 static const char step_operands[][8] = {
@@ -51,17 +58,17 @@ static const char step_operands[][8] = {
 #undef STEP
 };
 
-static int32_t step_words(const int32_t *at) {
-  if (*at >= RVM_STEP_any_add_i64) return 4;
+static int32_t step_words(const int32_t *step) {
+  if (*step >= RVM_STEP_any_add_i64) return 4;
   int32_t words = 1;
-  for (const char *letter = step_operands[*at]; *letter; letter++)
-    words += 1 + (*letter == 'k' ? at[words] : *letter == 'm' ? 2 * at[words] : 0);
+  for (const char *letter = step_operands[*step]; *letter; letter++)
+    words += 1 + (*letter == 'k' ? step[words] : *letter == 'm' ? 2 * step[words] : 0);
   return words;
 }
 
 int64_t rvm_code_instruction(const rvm_code *code, const int32_t *step) {
   int64_t index = 0;
-  for (const int32_t *at = code->steps; at < step; at += step_words(at)) index++;
+  for (const int32_t *next = code->steps; next < step; next += step_words(next)) index++;
   return index;
 }
 
@@ -76,7 +83,7 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
   return index == 0 && code < end ? step : NULL;
 }
 
-/* ---- what functions are ---- */
+/* ---- classes of functions ---- */
 
 static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {
   if (function->kind == RVM_KIND_bytecode) return BYTECODE;
@@ -88,7 +95,7 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
   return OTHER;
 }
 
-/* ---- types of registers ---- */
+/* ---- type inference ---- */
 
 static enum type join(enum type a, enum type b) { return a == NEVER || a == b ? b : b == NEVER ? a : ANY; }
 
@@ -116,13 +123,13 @@ static enum type type_of_argument(const decoder *d, const unsigned char *types, 
   }
 }
 
-static void widen(decoder *d, unsigned char *type, enum type by) {
-  enum type both = join(*type, by);
-  d->changed |= both != *type;
-  *type = (unsigned char)both;
+static void widen(decoder *d, unsigned char *type, enum type added) {
+  enum type joined = join(*type, added);
+  d->changed |= joined != *type;
+  *type = (unsigned char)joined;
 }
 
-/* The type of what a call gives. */
+/* Returns the type of a call's result. */
 static enum type type_of_call(const decoder *d, const unsigned char *types, uint32_t callee, const uint32_t *list) {
   switch ((enum class)d->classes[callee]) {
     case BYTECODE: return d->settled ? ANY : d->results[callee];
@@ -138,7 +145,8 @@ static int is_constant(const decoder *d, uint32_t word, int64_t tag) {
          d->executable->constants[rvm_argument_payload(word)].tag == tag;
 }
 
-/* A call that says what type a parameter has, before anything else happens: its number and that type. */
+/* Returns whether the instruction is a call of check_prim_value_info for a parameter, and stores the parameter and
+   its type.  Such calls at the start of a function are its entry checks. */
 static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code,
                           int32_t *parameter, enum type *type) {
   if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || d->classes[code[2]] != CHECK || code[3] != 3) return 0;
@@ -159,52 +167,57 @@ static int calls_nothing(const decoder *d, uint32_t callee) {
   return d->classes[callee] == PLAIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
 }
 
-/* One walk over a function: its registers and its result take the types of what is written to them. */
+/* Widens the types of a function's registers and result by the types of the values written to them. */
 static void widen_function(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;
   unsigned char *types = d->types + d->first[index];
-  int entering = 1;
+  int at_entry = 1;
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    const uint32_t *at = code + pc;
+    const uint32_t *instruction = code + pc;
     int32_t parameter;
     enum type type;
-    switch ((enum rvm_opcode)at[0]) {
+    switch ((enum rvm_opcode)instruction[0]) {
       case RVM_OP_call:
-        if (entering && is_entry_check(d, function, at, &parameter, &type)) continue;
-        entering &= calls_nothing(d, at[2]);
-        if ((int32_t)at[1] >= 0) widen(d, &types[at[1]], type_of_call(d, types, at[2], at + 3));
+        if (at_entry && is_entry_check(d, function, instruction, &parameter, &type)) continue;
+        at_entry &= calls_nothing(d, instruction[2]);
+        if ((int32_t)instruction[1] >= 0)
+          widen(d, &types[instruction[1]], type_of_call(d, types, instruction[2], instruction + 3));
         continue;
-      case RVM_OP_prim: widen(d, &types[at[1]], type_of_letter(*scalar_ops[at[2]].result)); break;
-      case RVM_OP_ret: widen(d, &d->results[index], types[at[1]]); break;
-      case RVM_OP_tail_call: widen(d, &d->results[index], type_of_call(d, types, at[1], at + 2)); break;
-      case RVM_OP_reset: widen(d, &types[at[1]], ANY); break;
+      case RVM_OP_prim: widen(d, &types[instruction[1]], type_of_letter(*scalar_ops[instruction[2]].result)); break;
+      case RVM_OP_ret: widen(d, &d->results[index], types[instruction[1]]); break;
+      case RVM_OP_tail_call:
+        widen(d, &d->results[index], type_of_call(d, types, instruction[1], instruction + 2));
+        break;
+      case RVM_OP_reset: widen(d, &types[instruction[1]], ANY); break;
       default: break;
     }
-    entering = 0;
+    at_entry = 0;
   }
 }
 
-/* Sets the types of the parameters: ANY, unless the function begins with a check. */
+/* Initializes the types of a function's registers: ANY for parameters without an entry check. */
 static void type_parameters(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;
   unsigned char *types = d->types + d->first[index];
   memset(types, NEVER, function->registers);
   memset(types, ANY, (size_t)function->parameter_count);
-  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) { /* the last is no call */
-    const uint32_t *at = code + pc;
+  /* The loop ends, because the last instruction is not a call. */
+  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
+    const uint32_t *instruction = code + pc;
     int32_t parameter;
     enum type type;
-    if (is_entry_check(d, function, at, &parameter, &type)) {
+    if (is_entry_check(d, function, instruction, &parameter, &type)) {
       if (types[parameter] == ANY) types[parameter] = (unsigned char)type;
-    } else if (at[0] != RVM_OP_call || !calls_nothing(d, at[2])) {
+    } else if (instruction[0] != RVM_OP_call || !calls_nothing(d, instruction[2])) {
       return;
     }
   }
 }
 
-/* All functions, until nothing changes.  Should that take long, results count as ANY, and in the end everything. */
+/* Infers the types of all functions, until nothing changes.  If that takes too many rounds, results count as ANY; if
+   it still does not end, all types do. */
 static void find_types(decoder *d, int64_t registers) {
   int32_t count = d->executable->function_count;
   for (int32_t i = 0; i < count; i++)
@@ -222,13 +235,13 @@ static void find_types(decoder *d, int64_t registers) {
 
 /* ---- literals ---- */
 
-/* The operand that stands for a literal: a new one, or the one at *place. */
-static int32_t literal(decoder *d, rvm_value value, int32_t *place) {
-  if (*place == 0) {
+/* Returns the operand of a literal: that in *slot, or a new one, which it stores there. */
+static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
+  if (*slot == 0) {
     d->literals[d->literal_count++] = value;
-    *place = (int32_t)d->literal_count;
+    *slot = (int32_t)d->literal_count;
   }
-  return -*place;
+  return -*slot;
 }
 
 static int32_t operand(decoder *d, uint32_t word) {
@@ -236,8 +249,8 @@ static int32_t operand(decoder *d, uint32_t word) {
   switch (rvm_argument_kind(word)) {
     case RVM_ARGUMENT_REGISTER: return payload;
     case RVM_ARGUMENT_IMMEDIATE: {
-      int kept = payload >= SMALLEST_KEPT && payload <= LARGEST_KEPT;
-      return literal(d, rvm_int(payload), kept ? &d->literal_of_int[payload - SMALLEST_KEPT] : &fresh);
+      int is_shared = payload >= MIN_SHARED_INT && payload <= MAX_SHARED_INT;
+      return literal(d, rvm_int(payload), is_shared ? &d->literal_of_int[payload - MIN_SHARED_INT] : &fresh);
     }
     case RVM_ARGUMENT_BOOL: return literal(d, rvm_bool(payload), &d->literal_of_bool[payload]);
     case RVM_ARGUMENT_CONSTANT: return literal(d, d->executable->constants[payload], &d->literal_of_constant[payload]);
@@ -250,11 +263,11 @@ static int32_t operand(decoder *d, uint32_t word) {
 
 /* ---- steps ---- */
 
-static void put(decoder *d, int32_t word) { d->steps[d->step_count++] = word; }
+static void emit(decoder *d, int32_t word) { d->steps[d->step_count++] = word; }
 
-static void put_list(decoder *d, const uint32_t *list) {
-  put(d, (int32_t)list[0]);
-  for (uint32_t i = 1; i <= list[0]; i++) put(d, operand(d, list[i]));
+static void emit_operands(decoder *d, const uint32_t *list) {
+  emit(d, (int32_t)list[0]);
+  for (uint32_t i = 1; i <= list[0]; i++) emit(d, operand(d, list[i]));
 }
 
 static int is_scalar(enum type type) { return type == INT || type == FLOAT || type == BOOL; }
@@ -263,16 +276,17 @@ static int is_dtype_or_nil(const decoder *d, uint32_t word) {
   return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || is_constant(d, word, RVM_TAG_DTYPE);
 }
 
-/* The step for a call; those that are not plain calls do the same, in fewer words of C. */
-static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *at) {
-  int32_t destination = (int32_t)at[1];
-  const uint32_t *list = at + 3;
-  switch ((enum class)d->classes[at[2]]) {
+/* Returns the step for a call.  Every specialized step does the same as RVM_STEP_call. */
+static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *instruction) {
+  int32_t destination = (int32_t)instruction[1];
+  const uint32_t *list = instruction + 3;
+  switch ((enum class)d->classes[instruction[2]]) {
     case OTHER:
     case HOST:
     case BYTECODE: return RVM_STEP_call;
     case KERNEL:
-      return (int64_t)list[0] == d->executable->functions[at[2]].parameter_count ? RVM_STEP_call_kernel : RVM_STEP_call;
+      return (int64_t)list[0] == d->executable->functions[instruction[2]].parameter_count ? RVM_STEP_call_kernel
+                                                                                          : RVM_STEP_call;
     case INVOKE:
       return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
     case COPY:
@@ -299,49 +313,50 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
   }
 }
 
-static void put_call(decoder *d, const unsigned char *types, const uint32_t *at) {
-  put(d, (int32_t)step_of_call(d, types, at));
-  put(d, (int32_t)at[1]);
-  put(d, (int32_t)at[2]);
-  put_list(d, at + 3);
+static void emit_call(decoder *d, const unsigned char *types, const uint32_t *instruction) {
+  emit(d, (int32_t)step_of_call(d, types, instruction));
+  emit(d, (int32_t)instruction[1]);
+  emit(d, (int32_t)instruction[2]);
+  emit_operands(d, instruction + 3);
 }
 
-/* A register or literal in bytes. */
-static int32_t in_bytes(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
+/* Returns the byte offset of a register or literal. */
+static int32_t byte_offset(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
 
-enum { MAX_IN_BYTES = 1 << 26 };
+/* The number of registers or literals whose byte offsets fit in int32. */
+enum { MAX_VALUES = 1 << 26 };
 
 static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
-/* An i64 comparison right before the `if` on it jumps itself: there is always an instruction behind. */
-static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
-                          const uint32_t *at) {
-  uint32_t row = at[2], count = at[3];
-  const uint32_t *next = at + 4 + count;
-  int known = function->registers <= MAX_IN_BYTES && d->literal_count < MAX_IN_BYTES; /* never: more, below 256 MB */
-  known &= is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER;
+/* Emits the step of a scalar operator.  An i64 comparison that is followed by the `if` on its result also
+   takes the jump.  There is always a next instruction, because an operator does not end a function. */
+static void emit_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
+                           const uint32_t *instruction) {
+  uint32_t row = instruction[2], count = instruction[3];
+  const uint32_t *next = instruction + 4 + count;
+  int known = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
+  known &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
-    known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
-  int32_t a = operand(d, at[4]);
-  int32_t b = count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
-  int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
+    known &= type_of_argument(d, types, instruction[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
+  int32_t a = operand(d, instruction[4]);
+  int32_t b = count > 1 ? operand(d, instruction[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
+  int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == instruction[1] && (int32_t)next[2] > 0;
   if (!known)
-    put(d, (int32_t)(RVM_STEP_any_add_i64 + row));
+    emit(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)
-    put(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_SCALAR_OP_eq_i64));
+    emit(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_SCALAR_OP_eq_i64));
   else
-    put(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
-  put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
-  put(d, known ? in_bytes(a) : a);
-  put(d, known ? in_bytes(b) : b);
+    emit(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
+  emit(d, known ? byte_offset((int32_t)instruction[1]) : (int32_t)instruction[1]);
+  emit(d, known ? byte_offset(a) : a);
+  emit(d, known ? byte_offset(b) : b);
 }
 
-/* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting
-   those to where the value is; -1: there is no such order. */
+/* Orders the moves from sources[i] to i so that none overwrites a source of a later one, and leaves out those that
+   do nothing.  Returns their number, or -1 if there is no such order. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
-  unsigned char done[MAX_MOVES] = {0},
-                readers[MAX_MOVES] = {0}; /* readers: the other moves still to be made that read i */
+  unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers[i]: pending moves that read i */
   if (count > MAX_MOVES) return -1;
   for (int32_t i = 0; i < count; i++) {
     done[i] = sources[i] == i;
@@ -361,38 +376,40 @@ static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order
   return placed == todo ? placed : -1;
 }
 
-/* `entry`: the code word after the checks that the function begins with. */
-static void put_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *at, uint32_t entry) {
+/* Emits a tail call.  `entry` is the code word after the entry checks; a tail call of the function itself skips them
+   if the argument types are known to pass. */
+static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *instruction,
+                           uint32_t entry) {
   const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *list = at + 2;
-  if (at[1] != (uint32_t)index) {
-    put(d, RVM_STEP_tail_call);
-    put(d, 0);
-    put(d, (int32_t)at[1]);
-    put_list(d, list);
+  const uint32_t *list = instruction + 2;
+  if (instruction[1] != (uint32_t)index) {
+    emit(d, RVM_STEP_tail_call);
+    emit(d, 0);
+    emit(d, (int32_t)instruction[1]);
+    emit_operands(d, list);
     return;
   }
-  int holds = 1;
+  int passes_checks = 1;
   for (uint32_t i = 0; i < list[0]; i++) {
     enum type type = (enum type)d->checked[i];
-    holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
+    passes_checks &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
   }
   int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
-  put(d, RVM_STEP_tail_self);
-  put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
-  put(d, (int32_t)at[1]);
-  put_list(d, list);
-  if (!holds || d->executable->codes[index].object_count > 0) return;
+  emit(d, RVM_STEP_tail_self);
+  emit(d, (int32_t)(d->positions[function->code_start + (passes_checks ? entry : 0)] - (start - d->steps)));
+  emit(d, (int32_t)instruction[1]);
+  emit_operands(d, list);
+  if (!passes_checks || d->executable->codes[index].object_count > 0) return;
   if ((moves = order_moves(sources, (int32_t)list[0], order)) < 0) return;
   *start = RVM_STEP_again;
-  put(d, moves);
+  emit(d, moves);
   for (int32_t i = 0; i < moves; i++) {
-    put(d, order[i]);
-    put(d, sources[order[i]]);
+    emit(d, order[i]);
+    emit(d, sources[order[i]]);
   }
 }
 
-/* Find the end of the entry checks, and note the type that they want of each parameter. */
+/* Returns the end of the entry checks, and stores the type that they require of each parameter in d->checked. */
 static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
   const uint32_t *code = d->executable->code + function->code_start;
   uint32_t pc = 0;
@@ -406,55 +423,59 @@ static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
   return pc;
 }
 
-static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint32_t entry) {
+static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t entry) {
   const unsigned char *types = d->types + d->first[index];
-  switch ((enum rvm_opcode)at[0]) { /* never: another opcode */
-    case RVM_OP_call: put_call(d, types, at); return;
-    case RVM_OP_prim: put_scalar_op(d, &d->executable->functions[index], types, at); return;
-    case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
-    case RVM_OP_ret: put(d, RVM_STEP_ret); break;
-    case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;
-    case RVM_OP_reset: put(d, RVM_STEP_reset); break;
-    case RVM_OP_goto: put(d, (int32_t)at[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
+  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode */
+    case RVM_OP_call: emit_call(d, types, instruction); return;
+    case RVM_OP_prim: emit_scalar_op(d, &d->executable->functions[index], types, instruction); return;
+    case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, entry); return;
+    case RVM_OP_ret: emit(d, RVM_STEP_ret); break;
+    case RVM_OP_if:
+      emit(d, types[instruction[1]] == BOOL && (int32_t)instruction[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless);
+      break;
+    case RVM_OP_reset: emit(d, RVM_STEP_reset); break;
+    case RVM_OP_goto: emit(d, (int32_t)instruction[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
     case RVM_OP_COUNT: break;
   }
-  put(d, (int32_t)at[1]);
-  if (at[0] == RVM_OP_if) put(d, (int32_t)at[2]);
+  emit(d, (int32_t)instruction[1]);
+  if (instruction[0] == RVM_OP_if) emit(d, (int32_t)instruction[2]);
 }
 
-/* Jumps were put as in the code, in words of it: now that all steps have their places, in words of steps. */
+/* Converts the target of a jump from code words to step words. */
 static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t pc) {
-  const uint32_t *at = d->executable->code + function->code_start + pc;
+  const uint32_t *instruction = d->executable->code + function->code_start + pc;
   const int32_t *positions = d->positions + function->code_start;
   int32_t *step = d->steps + positions[pc];
-  if (at[0] == RVM_OP_goto) ((rvm_step_go *)step)->target = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
-  if (at[0] == RVM_OP_if) ((rvm_step_unless *)step)->target = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
+  if (instruction[0] == RVM_OP_goto)
+    ((rvm_step_go *)step)->target = positions[(int32_t)pc + (int32_t)instruction[1]] - positions[pc];
+  if (instruction[0] == RVM_OP_if)
+    ((rvm_step_unless *)step)->target = positions[(int32_t)pc + (int32_t)instruction[2]] - positions[pc];
 }
 
 static void decode_function(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
-  rvm_code *made = &d->executable->codes[index];
+  rvm_code *decoded = &d->executable->codes[index];
   const uint32_t *code = d->executable->code + function->code_start;
   const unsigned char *types = d->types + d->first[index];
   uint32_t entry = find_entry(d, function);
-  made->steps = d->steps + d->step_count;
-  made->objects = d->objects + d->object_count;
+  decoded->steps = d->steps + d->step_count;
+  decoded->objects = d->objects + d->object_count;
   for (uint32_t i = 0; i < function->registers; i++) {
     if (types[i] != ANY) continue;
     d->objects[d->object_count++] = (int32_t)i;
-    made->object_count++;
+    decoded->object_count++;
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     d->positions[function->code_start + pc] = (int32_t)d->step_count;
-    put_instruction(d, index, code + pc, entry);
+    emit_instruction(d, index, code + pc, entry);
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
     patch_jump(d, function, pc);
 }
 
-enum { READ = 1 << 7 }; /* beside a register's type */
+enum { READ = 1 << 7 }; /* a flag next to a register's type */
 
-/* Mark the registers that an instruction reads. */
+/* Marks the registers that an instruction reads. */
 static void mark_read(unsigned char *types, const uint32_t *code) {
   const uint32_t *operand = code + 1;
   for (const char *letter = rvm_opcode_operands(code[0]); *letter; letter++, operand++) {
@@ -465,8 +486,8 @@ static void mark_read(unsigned char *types, const uint32_t *code) {
   }
 }
 
-/* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a
-   function gives that never returns. */
+/* Widens to ANY the results of calls that nothing reads, and of calls of functions that never return.  Instruments
+   may skip a call and leave another value there. */
 static void close_types(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;
@@ -484,7 +505,7 @@ static void close_types(decoder *d, int32_t index) {
 static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameters, rvm_value *error) {
   rvm_executable *executable = d->executable;
   size_t functions = (size_t)executable->function_count, words = executable->code_words;
-  size_t ints = LARGEST_KEPT - SMALLEST_KEPT + 1;
+  size_t ints = MAX_SHARED_INT - MIN_SHARED_INT + 1;
   d->classes = rvm_allocate(functions);
   d->results = rvm_allocate_zeroed(functions);
   d->first = rvm_allocate(functions * sizeof *d->first);
@@ -503,8 +524,8 @@ static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameter
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
 
-/* The literals in reverse, so that one of place k is k before the end. */
-static rvm_status keep_literals(decoder *d, rvm_value *error) {
+/* Stores the literals in reverse order: the literal of operand -k is k before the end. */
+static rvm_status store_literals(decoder *d, rvm_value *error) {
   rvm_executable *executable = d->executable;
   executable->literals = rvm_allocate((size_t)d->literal_count * sizeof *executable->literals);
   if (!executable->literals) return rvm_out_of_memory(error);
@@ -550,7 +571,7 @@ rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error) {
       if (d.classes[i] == BYTECODE) close_types(&d, i);
     for (int32_t i = 0; i < executable->function_count; i++)
       if (d.classes[i] == BYTECODE) decode_function(&d, i);
-    status = keep_literals(&d, error);
+    status = store_literals(&d, error);
   }
   decoder_release(&d);
   return status;

@@ -59,8 +59,8 @@ enum rvm_step {
 /* The steps of an instruction have at most this many words for each word of the instruction. */
 enum { RVM_STEP_WORDS_PER_CODE_WORD = 3 };
 
-/* The fuel that a call of a bytecode function or a backward jump costs: 1 for each so many words that it may execute,
-   so that long straight code is charged as well.  A power of two. */
+/* The fuel for a call of a bytecode function or a backward jump is 1 for each RVM_WORDS_PER_FUEL words that it may
+   execute, so that long straight code is charged as well.  A power of two. */
 enum { RVM_WORDS_PER_FUEL = 64 };
 
 /* The code of a bytecode function. */

@@ -1,4 +1,4 @@
-/* sha256.c: the digest SHA-256 (FIPS 180-4). */
+/* sha256.c: SHA-256 (FIPS 180-4). */
 #include "cold.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* verify.c: verifies bytecode before it runs (verify.h).
+
+   For each function, check_form validates instructions and jumps one by one.  check_flow then runs a forward
+   data-flow analysis of the registers that are written on every path, until it reaches a fixed point. */
 #include "cold.h"
 
 #include "verify.h"
@@ -22,17 +26,17 @@ static const enum flow flows[] = {
 #undef OP
 };
 
-/* What is known of a code word. */
+/* Marks of a code word. */
 enum { STARTS_INSTRUCTION = 1, IS_LOOP_HEAD = 2 };
 
-/* A set of registers, one bit each; on the free list its first word is the link. */
+/* A set of registers, one bit each.  On the free list, the first word is the link. */
 typedef union register_set {
   union register_set *next;
   uint64_t bits[1];
 } register_set;
 
-/* The verification of one function.  `states` holds, for a code word that jumps go to, the registers that are written
-   on every way there seen so far: for a loop head until the end, for other targets until the walk arrives. */
+/* The verification of one function.  `states` has the set of registers written on every path seen so far to a jump
+   target: for loop heads until the end, for other targets until the walk arrives there. */
 typedef struct checker {
   const rvm_executable *executable;
   const rvm_function_record *function;
@@ -41,31 +45,31 @@ typedef struct checker {
   uint32_t count;        /* words of code */
   uint32_t set_words;    /* words of a register set */
   unsigned char *marks;  /* per code word */
-  register_set **states; /* per code word */
-  register_set *written; /* at the instruction being looked at */
+  register_set **states; /* per code word; NULL if there is no state */
+  register_set *written; /* the registers written at the current instruction */
   register_set *free_sets;
-  int64_t set_bytes; /* of all sets made */
-  int64_t *work;     /* what is left to verify the whole file */
-  int32_t reachable; /* whether the instruction being looked at is */
+  int64_t set_bytes; /* total size of the sets allocated */
+  int64_t *work;     /* work left for the whole file */
+  int32_t reachable; /* whether the current instruction is reachable */
   int32_t changed;   /* whether a loop head lost a register in this walk */
   rvm_value *error;
 } checker;
 
-/* In code that is not made to be slow, the sets of a function take at most this much memory and its loops settle within
-   so many walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of
-   code, and as many more, about half a second for 10 MB. */
+/* Limits on verification, which code that is not adversarial stays below: the memory for the register sets of a
+   function, the number of walks until its loops settle, and the work for a file.  Work is counted in words of sets
+   copied; it is about half a second for 10 MB of code. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
-enum { MAX_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
+enum { MAX_WALKS = 64, WORK_PER_CODE_BYTE = 64, BASE_WORK = 1 << 24 };
 
 const char *rvm_opcode_operands(uint32_t opcode) { return operand_letters[opcode]; }
 
-uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
+uint32_t rvm_instruction_words(const uint32_t *code, uint32_t available) {
   if (code[0] >= RVM_OP_COUNT) return 0;
   uint32_t words = 1;
   for (const char *letter = operand_letters[code[0]]; *letter; letter++) {
-    if (words >= left) return 0;
+    if (words >= available) return 0;
     if (*letter == 'A') {
-      if (code[words] > left - words - 1) return 0;
+      if (code[words] > available - words - 1) return 0;
       words += code[words];
     }
     words++;
@@ -73,24 +77,24 @@ uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
   return words;
 }
 
-/* The 0-based number of the instruction at `pc`, for messages. */
+/* Returns the 0-based number of the instruction at `pc`, for messages. */
 static int64_t instruction_index(const checker *c, uint32_t pc) {
   int64_t index = 0;
-  for (uint32_t at = 0; at < pc; at += rvm_instruction_words(c->code + at, c->count - at)) index++;
+  for (uint32_t next = 0; next < pc; next += rvm_instruction_words(c->code + next, c->count - next)) index++;
   return index;
 }
 
-/* `what` may have one %lld, for `number`. */
-static rvm_status bad(const checker *c, uint32_t pc, const char *what, int64_t number) {
+/* Fails with BAD_EXECUTABLE.  `format` may contain one %lld, for `number`. */
+static rvm_status bad(const checker *c, uint32_t pc, const char *format, int64_t number) {
   char text[96];
-  snprintf(text, sizeof text, what, (long long)number);
+  snprintf(text, sizeof text, format, (long long)number);
   return rvm_fail(c->error, RVM_BAD_EXECUTABLE, "executable: function %s, instruction %lld: %s", c->name,
                   (long long)instruction_index(c, pc), text);
 }
 
-/* ---- the form of the instructions ---- */
+/* ---- validity of single instructions ---- */
 
-/* A negative number is larger than all that there are, as an unsigned one: they are no more than INT32_MAX. */
+/* Negative numbers are out of range as well, because there are at most INT32_MAX registers. */
 static int is_register(const checker *c, int32_t number) { return (uint32_t)number < c->function->registers; }
 
 static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t position, uint32_t word) {
@@ -111,7 +115,8 @@ static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t positio
   return ok ? RVM_OK : bad(c, pc, "argument %lld is malformed or out of range", position);
 }
 
-/* The callee is known to exist.  The context is for packed functions: a register never holds it. */
+/* Checks the arguments of a call.  The callee exists.  The context is allowed for packed functions only, because
+   registers never hold it. */
 static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
   const rvm_function_record *function = &c->executable->functions[callee];
   if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
@@ -125,7 +130,7 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
   return RVM_OK;
 }
 
-/* The row is known to exist.  Its operands are registers and scalars. */
+/* Checks the operands of a scalar operator.  The row exists.  Operands are registers or scalars. */
 static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
   if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
     return bad(c, pc, "%lld operands do not match the number that the operator takes", list[0]);
@@ -174,7 +179,7 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
   return RVM_OK;
 }
 
-/* Where the instruction can jump to; -1 when it is no jump. */
+/* Returns the jump target of an instruction, or -1 if it does not jump. */
 static int64_t jump_target(const checker *c, uint32_t pc) {
   const char *letters = operand_letters[c->code[pc]], *jump = strchr(letters, 'j');
   return jump ? (int64_t)pc + (int32_t)c->code[pc + 1 + (uint32_t)(jump - letters)] : -1;
@@ -182,7 +187,7 @@ static int64_t jump_target(const checker *c, uint32_t pc) {
 
 static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction_words(c->code + pc, c->count - pc); }
 
-/* Each instruction by itself; then, their starts being known, the jumps. */
+/* Checks each instruction, then the jumps, for which the starts of all instructions must be known. */
 static rvm_status check_form(checker *c) {
   uint32_t last = 0;
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
@@ -204,13 +209,13 @@ static rvm_status check_form(checker *c) {
   return RVM_OK;
 }
 
-/* ---- registers are written before they are read ---- */
+/* ---- registers must be written before they are read ---- */
 
 static void set_add(register_set *set, int32_t number) { set->bits[number / 64] |= (uint64_t)1 << number % 64; }
 static void set_remove(register_set *set, int32_t number) { set->bits[number / 64] &= ~((uint64_t)1 << number % 64); }
 static int set_has(const register_set *set, int32_t number) { return set->bits[number / 64] >> number % 64 & 1; }
 
-/* A set without defined contents. */
+/* Allocates a set with indeterminate contents. */
 static rvm_status set_new(checker *c, register_set **set) {
   size_t size_bytes = c->set_words * sizeof(uint64_t);
   *set = c->free_sets;
@@ -234,23 +239,23 @@ static void set_discard(checker *c, register_set *set) {
   c->free_sets = set;
 }
 
-static void set_copy(const checker *c, register_set *to, const register_set *from) {
+static void set_copy(const checker *c, register_set *dst, const register_set *src) {
   *c->work -= c->set_words;
-  memcpy(to->bits, from->bits, c->set_words * sizeof(uint64_t));
+  memcpy(dst->bits, src->bits, c->set_words * sizeof(uint64_t));
 }
 
-/* to = to and from; whether `to` lost anything. */
-static int set_intersect(const checker *c, register_set *to, const register_set *from) {
+/* Stores the intersection in *dst and returns whether it lost a register. */
+static int set_intersect(const checker *c, register_set *dst, const register_set *src) {
   *c->work -= c->set_words;
   uint64_t lost = 0;
   for (uint32_t i = 0; i < c->set_words; i++) {
-    lost |= to->bits[i] & ~from->bits[i];
-    to->bits[i] &= from->bits[i];
+    lost |= dst->bits[i] & ~src->bits[i];
+    dst->bits[i] &= src->bits[i];
   }
   return lost != 0;
 }
 
-/* The way walked joins the ways to `target` seen before. */
+/* Merges the registers written at the current instruction into the state of `target`. */
 static rvm_status join(checker *c, uint32_t target, int backward) {
   register_set **state = &c->states[target];
   int changed = 1;
@@ -265,7 +270,7 @@ static rvm_status join(checker *c, uint32_t target, int backward) {
   return RVM_OK;
 }
 
-/* The way from the instruction before and the ways of jumps meet at `pc`. */
+/* Merges the path from the previous instruction with the jumps to `pc`. */
 static rvm_status arrive_at(checker *c, uint32_t pc) {
   register_set **state = &c->states[pc];
   if (c->reachable && (*state || c->marks[pc] & IS_LOOP_HEAD)) {
@@ -281,7 +286,7 @@ static rvm_status arrive_at(checker *c, uint32_t pc) {
   return RVM_OK;
 }
 
-/* What the instruction reads must be written; what it writes is. */
+/* Checks that the registers that the instruction reads are written, and updates the set of written registers. */
 static rvm_status pass_operands(checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
   int32_t destination = -1;
@@ -301,7 +306,7 @@ static rvm_status pass_operands(checker *c, uint32_t pc) {
   return RVM_OK;
 }
 
-/* One walk over the instructions in their order. */
+/* Walks over the instructions once, in order. */
 static rvm_status walk(checker *c) {
   memset(c->written->bits, 0, c->set_words * sizeof(uint64_t));
   for (int32_t i = 0; i < c->function->parameter_count; i++) set_add(c->written, i);
@@ -324,8 +329,8 @@ static rvm_status walk(checker *c) {
   return RVM_OK;
 }
 
-/* Walks until no loop head loses a register any more.  A walk believes of a loop what it has seen of it so far, so a
-   register that only a first, too hopeful walk takes for written is found by the next. */
+/* Walks until no loop head loses a register.  A walk assumes for a loop only what earlier walks have found, so a
+   register that was wrongly assumed to be written is detected by the next walk. */
 static rvm_status check_flow(checker *c) {
   for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);
@@ -369,9 +374,10 @@ static rvm_status verify_function(const rvm_executable *executable, const rvm_fu
 }
 
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error) {
-  int64_t work = executable->sections[RVM_SECTION_code].size_bytes * WORK_FOR_A_BYTE + SPARE_WORK;
+  int64_t work = executable->sections[RVM_SECTION_code].size_bytes * WORK_PER_CODE_BYTE + BASE_WORK;
   rvm_status status = RVM_OK;
-  rvm_budget *budget = rvm_budget_set(NULL); /* sets have a limit of their own, and are gone when this returns */
+  rvm_budget *budget =
+      rvm_budget_set(NULL); /* register sets have a separate limit, and are freed before this returns */
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
     const rvm_function_record *function = &executable->functions[i];
     if (function->kind == RVM_KIND_bytecode) status = verify_function(executable, function, &work, error);

@@ -1,19 +1,20 @@
-/* verify.h: what must hold of instructions before they may run. */
+/* verify.h: the verification of bytecode, after which the interpreter relies on it without checks. */
 #ifndef RELVM_VERIFY_H
 #define RELVM_VERIFY_H
 
 #include "executable.h"
 
-/* Verifies every bytecode function: each instruction whole, its operands in range and its callee given as many
-   arguments as it has parameters; every jump to an instruction of the same function; no way past the last instruction;
-   and no register read before it is written on every way there.  A `reset` register counts as not written. */
+/* Verifies every bytecode function.  Instructions are complete, operands are in range, and calls pass as many
+   arguments as the callee has parameters.  Jumps go to instructions of the same function, and control does not fall
+   off its end.  No register is read before it is written on every path; `reset` makes a register unwritten.  Fails
+   with BAD_EXECUTABLE, or with UNSUPPORTED if verification exceeds its limits. */
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error);
 
-/* The words of the instruction at `code`; 0 when it has no such opcode or does not fit into `left` words, which
-   are some. */
-uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left);
+/* Returns the number of words of the instruction at `code`, or 0 if the opcode is unknown or the instruction needs
+   more than `available` words.  `available` is at least 1. */
+uint32_t rvm_instruction_words(const uint32_t *code, uint32_t available);
 
-/* Return the letters of an opcode's operands (opcodes.def). */
+/* Returns the operand letters of an opcode (opcodes.def). */
 const char *rvm_opcode_operands(uint32_t opcode);
 
 #endif

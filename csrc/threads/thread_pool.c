@@ -1,4 +1,5 @@
-/* thread_pool.c: the team: who has it, how a worker finds a loop, takes parts of it, and waits for the next. */
+/* thread_pool.c: the process's worker threads.  One loop runs at a time.  Workers join a loop through `gate`, take
+   parts of it from `next`, and then spin for a while before they sleep. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,26 +21,28 @@ enum {
   SPINS_PER_YIELD = 4096
 };
 
-/* The gate is a number of the loop, how many workers may still join it, and how many are inside: 32, 16 and 16 bits. */
+/* The gate packs the loop's number (32 bits), the number of workers that may still join (16), and the number of
+   workers inside (16). */
 #define LOOP(gate) ((uint32_t)((gate) >> 32))
-#define PLACES(gate) ((gate) & 0xffff0000u)
-#define ONE_PLACE ((uint64_t)1 << 16)
+#define OPENINGS(gate) ((gate) & 0xffff0000u)
+#define ONE_OPENING ((uint64_t)1 << 16)
 #define INSIDE(gate) ((gate) & 0xffffu)
 
 static struct {
-  pthread_mutex_t owner; /* held by the thread whose loop it is; guards `threads` and `count` */
+  pthread_mutex_t owner; /* held by the thread that runs a loop; guards `threads` and `count` */
   pthread_t threads[RVM_MAX_THREADS];
   int32_t count;
   _Atomic(uint64_t) gate;
-  pthread_mutex_t bed; /* workers without a loop for long sleep here */
+  pthread_mutex_t sleep_lock; /* guards sleeping; workers that have waited long for a loop sleep on `wake` */
   pthread_cond_t wake;
   atomic_int asleep, ends;
-  /* The loop: unchanged while somebody is inside or may join. */
+  /* The current loop.  Unchanged while a worker is inside or may join. */
   rvm_part part;
   const void *shared;
   int64_t total, step;
   _Atomic(int64_t) next;
-} team = {.owner = PTHREAD_MUTEX_INITIALIZER, .bed = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} pool = {
+    .owner = PTHREAD_MUTEX_INITIALIZER, .sleep_lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 static void relax(void) {
 #if defined(__x86_64__)
@@ -51,46 +54,46 @@ static void relax(void) {
 
 static void take_parts(void) {
   for (;;) {
-    int64_t first = atomic_fetch_add(&team.next, team.step);
-    if (first >= team.total) return;
-    int64_t rest = team.total - first;
-    team.part(team.shared, first, first + (rest < team.step ? rest : team.step));
+    int64_t first = atomic_fetch_add(&pool.next, pool.step);
+    if (first >= pool.total) return;
+    int64_t remaining = pool.total - first;
+    pool.part(pool.shared, first, first + (remaining < pool.step ? remaining : pool.step));
   }
 }
 
-/* ---- a worker ---- */
+/* ---- workers ---- */
 
 static int has_loop(uint32_t done) {
-  uint64_t gate = atomic_load(&team.gate);
-  return LOOP(gate) != done && PLACES(gate) != 0;
+  uint64_t gate = atomic_load(&pool.gate);
+  return LOOP(gate) != done && OPENINGS(gate) != 0;
 }
 
-/* Until there is a loop other than the one that it has `done`: awake for a while, as loops follow each other fast. */
+/* Waits for a loop other than number `done`.  Spins first, because loops often follow each other quickly. */
 static void await_loop(uint32_t done) {
   int64_t start = rvm_clock_now();
   do {
     for (int32_t i = 0; i < SPINS_PER_LOOK; i++) {
-      if (has_loop(done) || atomic_load_explicit(&team.ends, memory_order_relaxed)) return;
+      if (has_loop(done) || atomic_load_explicit(&pool.ends, memory_order_relaxed)) return;
       relax();
     }
   } while (rvm_clock_now() - start < SPIN_NANOSECONDS);
-  pthread_mutex_lock(&team.bed);
-  atomic_fetch_add(&team.asleep, 1);
-  while (!has_loop(done) && !atomic_load(&team.ends)) pthread_cond_wait(&team.wake, &team.bed);
-  atomic_fetch_sub(&team.asleep, 1);
-  pthread_mutex_unlock(&team.bed);
+  pthread_mutex_lock(&pool.sleep_lock);
+  atomic_fetch_add(&pool.asleep, 1);
+  while (!has_loop(done) && !atomic_load(&pool.ends)) pthread_cond_wait(&pool.wake, &pool.sleep_lock);
+  atomic_fetch_sub(&pool.asleep, 1);
+  pthread_mutex_unlock(&pool.sleep_lock);
 }
 
 static void *work(void *unused) {
   uint32_t done = 0;
   (void)unused;
-  while (!atomic_load(&team.ends)) {
+  while (!atomic_load(&pool.ends)) {
     await_loop(done);
-    uint64_t gate = atomic_load(&team.gate);
-    while (LOOP(gate) != done && PLACES(gate) != 0) {
-      if (!atomic_compare_exchange_weak(&team.gate, &gate, gate - ONE_PLACE + 1)) continue;
+    uint64_t gate = atomic_load(&pool.gate);
+    while (LOOP(gate) != done && OPENINGS(gate) != 0) {
+      if (!atomic_compare_exchange_weak(&pool.gate, &gate, gate - ONE_OPENING + 1)) continue;
       take_parts();
-      atomic_fetch_sub(&team.gate, 1);
+      atomic_fetch_sub(&pool.gate, 1);
       done = LOOP(gate);
     }
   }
@@ -98,86 +101,87 @@ static void *work(void *unused) {
 }
 
 static void wake_all(void) {
-  if (atomic_load(&team.asleep) == 0) return;
-  pthread_mutex_lock(&team.bed);
-  pthread_cond_broadcast(&team.wake);
-  pthread_mutex_unlock(&team.bed);
+  if (atomic_load(&pool.asleep) == 0) return;
+  pthread_mutex_lock(&pool.sleep_lock);
+  pthread_cond_broadcast(&pool.wake);
+  pthread_mutex_unlock(&pool.sleep_lock);
 }
 
-/* ---- the team ---- */
+/* ---- the pool ---- */
 
-/* In a child of fork there are no workers, whatever the parent was about to do. */
-static void forget_team(void) {
+/* Resets the pool in a child of fork, which has no workers. */
+static void reset_pool(void) {
   pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
-  team.owner = team.bed = unlocked;
-  team.wake = nobody;
-  team.count = 0;
-  atomic_store(&team.gate, 0);
-  atomic_store(&team.asleep, 0);
+  pthread_cond_t no_waiters = PTHREAD_COND_INITIALIZER;
+  pool.owner = pool.sleep_lock = unlocked;
+  pool.wake = no_waiters;
+  pool.count = 0;
+  atomic_store(&pool.gate, 0);
+  atomic_store(&pool.asleep, 0);
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_team); }
+static void watch_forks(void) { pthread_atfork(NULL, NULL, reset_pool); }
 
-/* Before this library is unloaded, or at the end of the process. */
-static __attribute__((destructor)) void end_team(void) {
-  if (pthread_mutex_trylock(&team.owner) != 0) return;
-  atomic_store(&team.ends, 1);
-  pthread_mutex_lock(&team.bed);
-  pthread_cond_broadcast(&team.wake);
-  pthread_mutex_unlock(&team.bed);
-  while (team.count > 0) pthread_join(team.threads[--team.count], NULL);
-  pthread_mutex_unlock(&team.owner);
+/* Ends the workers when the library is unloaded or the process exits. */
+static __attribute__((destructor)) void end_workers(void) {
+  if (pthread_mutex_trylock(&pool.owner) != 0) return;
+  atomic_store(&pool.ends, 1);
+  pthread_mutex_lock(&pool.sleep_lock);
+  pthread_cond_broadcast(&pool.wake);
+  pthread_mutex_unlock(&pool.sleep_lock);
+  while (pool.count > 0) pthread_join(pool.threads[--pool.count], NULL);
+  pthread_mutex_unlock(&pool.owner);
 }
 
-/* Workers take no signals: those are for the threads of the program. */
+/* Creates workers until there are `count`, or the system creates no more.  They block all signals, which are for the
+   program's threads. */
 static void grow(int32_t count) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_attr_t attributes;
-  sigset_t all, before;
-  if (team.count >= count || atomic_load(&team.ends) || pthread_attr_init(&attributes) != 0) return;
+  sigset_t all, previous;
+  if (pool.count >= count || atomic_load(&pool.ends) || pthread_attr_init(&attributes) != 0) return;
   pthread_once(&once, watch_forks);
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (team.count < count && pthread_create(&team.threads[team.count], &attributes, work, NULL) == 0) team.count++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  while (pool.count < count && pthread_create(&pool.threads[pool.count], &attributes, work, NULL) == 0) pool.count++;
+  pthread_sigmask(SIG_SETMASK, &previous, NULL);
   pthread_attr_destroy(&attributes);
 }
 
-static void share(int32_t helpers, rvm_part part, const void *shared, int64_t count, int64_t step) {
-  team.part = part;
-  team.shared = shared;
-  team.total = count;
-  team.step = step;
-  atomic_store(&team.next, 0);
-  uint64_t number = LOOP(atomic_load(&team.gate)) + 1;
-  if (number >> 32) number = 1; /* 0 is what a new worker has done */
-  atomic_store(&team.gate, number << 32 | (uint64_t)helpers * ONE_PLACE);
+static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64_t count, int64_t step) {
+  pool.part = part;
+  pool.shared = shared;
+  pool.total = count;
+  pool.step = step;
+  atomic_store(&pool.next, 0);
+  uint64_t number = LOOP(atomic_load(&pool.gate)) + 1;
+  if (number >> 32) number = 1; /* 0 is reserved: a new worker counts loop 0 as done */
+  atomic_store(&pool.gate, number << 32 | (uint64_t)helpers * ONE_OPENING);
   wake_all();
   take_parts();
-  uint64_t gate = atomic_load(&team.gate);
-  while (!atomic_compare_exchange_weak(&team.gate, &gate, gate - PLACES(gate))) continue;
-  for (int32_t i = 1; INSIDE(atomic_load(&team.gate)) != 0; i++) {
+  uint64_t gate = atomic_load(&pool.gate);
+  while (!atomic_compare_exchange_weak(&pool.gate, &gate, gate - OPENINGS(gate))) continue;
+  for (int32_t i = 1; INSIDE(atomic_load(&pool.gate)) != 0; i++) {
     relax();
     if (i % SPINS_PER_YIELD == 0) sched_yield();
   }
 }
 
 void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain) {
-  if (threads <= 1 || count / 2 < grain || pthread_mutex_trylock(&team.owner) != 0) {
+  if (threads <= 1 || count / 2 < grain || pthread_mutex_trylock(&pool.owner) != 0) {
     part(shared, 0, count);
     return;
   }
   int64_t parts = count / grain;
   if (parts < threads) threads = (int32_t)parts;
   grow(threads - 1);
-  if (threads - 1 > team.count) threads = team.count + 1;
+  if (threads - 1 > pool.count) threads = pool.count + 1;
   if (parts > threads * PARTS_PER_THREAD) parts = threads * PARTS_PER_THREAD;
   parts -= parts % threads;
   if (threads > 1)
-    share(threads - 1, part, shared, count, (count + parts - 1) / parts);
+    run_shared(threads - 1, part, shared, count, (count + parts - 1) / parts);
   else
     part(shared, 0, count);
-  pthread_mutex_unlock(&team.owner);
+  pthread_mutex_unlock(&pool.owner);
 }

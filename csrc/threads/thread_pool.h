@@ -1,13 +1,14 @@
-/* thread_pool.h: threads that share a kernel's loop.  The process has one team of them, made when it is first wanted.
- */
+/* thread_pool.h: worker threads that execute a kernel's loop in parallel.  The process has one pool, whose threads
+   are created on demand. */
 #ifndef RELVM_THREAD_POOL_H
 #define RELVM_THREAD_POOL_H
 
 #include "native.h"
 
-/* part(shared, first, last) for parts that make up [0, count), each of `grain` at least but the last, on at most
-   `threads` threads, this one among them; returns when all are done.  While another thread has the workers, or where
-   the system gives none, this one does it all. */
+/* Calls part(shared, first, last) for ranges that partition [0, count), on at most `threads` threads including the
+   calling one, and returns when all calls have returned.  Ranges have at least `grain` iterations, except the last.
+   If another thread is using the workers or none can be created, the calling thread runs the whole loop.  Any thread
+   may call this. */
 void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain);
 
 #endif

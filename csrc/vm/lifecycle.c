@@ -133,7 +133,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                     (long long)machine->options.max_nanoseconds);
   machine->steps_left = machine->deadline = INT64_MAX;
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
-  machine->budget.left = machine->options.max_bytes;
+  machine->budget.remaining = machine->options.max_bytes;
   begin_random(machine);
   atomic_init(&machine->run, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);

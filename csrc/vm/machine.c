@@ -196,7 +196,7 @@ static void begin_limits(rvm_machine *machine) {
   if (options->max_bytes > 0) rvm_pool_trim(machine->pool);
   int64_t most = options->max_bytes > 0 ? options->max_bytes : INT64_MAX;
   machine->budget =
-      (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
+      (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
 /* Takes back the remaining fuel without counting it, so that the machine polls at the next step. */
@@ -282,7 +282,7 @@ static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_valu
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
   RVM_EXPECT_COUNT(size_bytes, error);
-  const int64_t most = machine->options.max_bytes, left = machine->budget.left;
+  const int64_t most = machine->options.max_bytes, left = machine->budget.remaining;
   if (most > 0 && size_bytes > left)
     return rvm_fail(error, RVM_OUT_OF_MEMORY,
                     "out of memory: cannot add %lld bytes of host objects; %lld of %lld bytes (max_bytes) are in use",

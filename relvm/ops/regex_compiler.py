@@ -17,7 +17,7 @@ import numpy as np
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError, shortened
-from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
+from relvm.ops.string_reference import ANCHOR, JUMP, MATCH, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
 MAX_INSTRUCTIONS = 20_000
@@ -43,7 +43,7 @@ class CharacterClass:
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
-    condition: the number of the condition, which the row PLACE of csrc/tables/regex_opcodes.def defines.
+    condition: the number of the condition, which the row ANCHOR of csrc/tables/regex_opcodes.def defines.
     """
 
     condition: int
@@ -353,8 +353,8 @@ def _case_pairs() -> tuple[tuple[int, int], ...]:
     pairs = set()
     for row in LETTERS:
         for point in range(row.first, row.last + 1, row.step):
-            there = row.there + point - row.first
-            pairs |= {(point, there), (there, point)}
+            mapped = row.mapped + point - row.first
+            pairs |= {(point, mapped), (mapped, point)}
     return tuple(sorted(pairs))
 
 
@@ -375,7 +375,7 @@ def _emit(part: Part, program: list[list[int]], pattern: str) -> None:
             program.append([SET, len(ranges), int(other)])
             program += [[RANGE, low, high] for low, high in ranges]
         case Anchor(what):
-            program.append([PLACE, what, 0])
+            program.append([ANCHOR, what, 0])
         case Concatenation(parts):
             for each in parts:
                 _emit(each, program, pattern)

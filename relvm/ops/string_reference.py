@@ -30,7 +30,7 @@ def map_elements(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> n
 @cache
 def _letters(case: str) -> dict[int, int]:
     return {
-        point: row.there + point - row.first
+        point: row.mapped + point - row.first
         for row in LETTERS
         if row.case == case
         for point in range(row.first, row.last + 1, row.step)
@@ -71,7 +71,7 @@ def format_number(value: np.generic) -> str:
 
 
 _CODES = {row.name: row.number for row in PATTERNS}
-SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE", "SPLIT", "JUMP", "PLACE", "MATCH"))
+SET, RANGE, SPLIT, JUMP, ANCHOR, MATCH = (_CODES[name] for name in ("SET", "RANGE", "SPLIT", "JUMP", "ANCHOR", "MATCH"))
 
 
 def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
@@ -124,7 +124,7 @@ def _reachable(program: list[list[int]], starts: set[int], before: int | None, a
         match program[place]:
             case [code, to, other] if code in (JUMP, SPLIT):
                 leads = (to, other) if code == SPLIT else (to,)
-            case [code, what, _] if code == PLACE and _anchor_holds(what, before, after):
+            case [code, what, _] if code == ANCHOR and _anchor_holds(what, before, after):
                 leads = (place + 1,)
         for lead in leads:
             if lead not in reached:

@@ -48,11 +48,11 @@ from relvm.tables import PRIM_OPERATORS
 _TAGS = {"b": "BOOL", "i": "INT", "f": "FLOAT"}
 _MEMBERS = {"b": "i", "i": "i", "f": "f"}
 _CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
-    "floordiv_i64": "rvm_scalar_op_divides({1})",
-    "mod_i64": "rvm_scalar_op_divides({1})",
-    "shl_i64": "rvm_scalar_op_shifts({1})",
-    "shr_i64": "rvm_scalar_op_shifts({1})",
-    "i64_of_f64": "rvm_scalar_op_fits_i64({0})",
+    "floordiv_i64": "rvm_scalar_op_is_divisor({1})",
+    "mod_i64": "rvm_scalar_op_is_divisor({1})",
+    "shl_i64": "rvm_scalar_op_is_shift_count({1})",
+    "shr_i64": "rvm_scalar_op_is_shift_count({1})",
+    "i64_of_f64": "rvm_scalar_op_is_in_i64({0})",
 }
 _FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}
 assert _CHECKS.keys() == _FAILURES.keys()
