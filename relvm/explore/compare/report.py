@@ -126,7 +126,7 @@ class Comparison(Displayed):
         heads = self._heads()
         lines = [self._summary()]
         if not all_rows and rows:
-            lines.append(f"the largest differences, relative to {self.modes[0]}:")
+            lines.append(f"the largest differences, ordered by their size relative to the value in {self.modes[0]}:")
         return "\n".join((*lines, *_fitting([heads, *map(self._cells, rows)], columns))) if rows else lines[0]
 
     def __str__(self) -> str:

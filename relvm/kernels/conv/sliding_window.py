@@ -77,11 +77,11 @@ def over_two_axes(window: Window) -> Window:
     return Window((1, *window.sizes), (1, *window.strides), (0, before, 0, behind), (1, *window.dilations))
 
 
-def window_arguments(window: Window) -> dict[str, int]:
+def window_arguments(window: Window) -> dict[str, AnyDim]:
     """Return the arguments of a micro-kernel that describe `window`, which has two spatial axes."""
     names = ("window_height", "window_width", "stride_y", "stride_x", "pad_y", "pad_x", "dilation_y", "dilation_x")
     values = (*window.sizes, *window.strides, *window.pads[:2], *window.dilations)
-    return dict(zip(names, map(known_size, values), strict=True))
+    return dict(zip(names, values, strict=True))
 
 
 def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
