@@ -133,14 +133,14 @@ static void make(const call *from, rvm_micro_argument *arguments) {
     const int64_t bytes = bytes_of(from->kinds[i]), number = from->numbers[i];
     arguments[i] = (rvm_micro_argument){.number = bytes ? 0 : number, .f32 = (float)number, .bytes = bytes * number};
     if (!bytes) continue;
-    arguments[i].at = calloc((size_t)(bytes * number) + 1, 1);
-    if (from->kinds[i] == 'q' && number > 1) ((int64_t *)(void *)arguments[i].at)[1] = 1;
+    arguments[i].address = calloc((size_t)(bytes * number) + 1, 1);
+    if (from->kinds[i] == 'q' && number > 1) ((int64_t *)(void *)arguments[i].address)[1] = 1;
   }
 }
 
 static void release(const call *from, rvm_micro_argument *arguments) {
   for (int i = 0; from->kinds[i]; i++)
-    if (bytes_of(from->kinds[i])) free(arguments[i].at);
+    if (bytes_of(from->kinds[i])) free(arguments[i].address);
 }
 
 static int run(const call *from, const rvm_micro_argument *arguments) {
@@ -375,10 +375,10 @@ static void offsets_may_be_overwritten(void) {
   portions_allowed = INT64_MAX;
   rvm_micro_argument arguments[MOST] = {{.number = 2000},
                                         {.number = 64},
-                                        {.at = memory, .bytes = sizeof memory},
-                                        {.at = (char *)weights, .bytes = sizeof weights},
-                                        {.at = (char *)x, .bytes = sizeof x},
-                                        {.at = memory, .bytes = sizeof memory},
+                                        {.address = memory, .bytes = sizeof memory},
+                                        {.address = (char *)weights, .bytes = sizeof weights},
+                                        {.address = (char *)x, .bytes = sizeof x},
+                                        {.address = memory, .bytes = sizeof memory},
                                         {.number = 0}};
   const call taps = {.name = "rvm_taps_f32"}, byte_taps = {.name = "rvm_taps_bytes"};
   CHECK_INT(kernel_of(&taps)->run(arguments, &watch), RVM_MICRO_DONE);
@@ -389,13 +389,13 @@ static void offsets_may_be_overwritten(void) {
                                       {.number = 14},
                                       {.number = 64},
                                       {.number = 64},
-                                      {.at = memory, .bytes = sizeof memory},
-                                      {.at = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
                                       {.number = 1},
-                                      {.at = (char *)weights, .bytes = sizeof weights},
-                                      {.at = (char *)x, .bytes = sizeof x},
+                                      {.address = (char *)weights, .bytes = sizeof weights},
+                                      {.address = (char *)x, .bytes = sizeof x},
                                       {.number = 64},
-                                      {.at = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
                                       {.number = 64},
                                       {.number = 0}};
   const call the_columns = {.name = "rvm_columns_f32"};
@@ -418,7 +418,8 @@ static void copies_do_not_overlap(void) {
       make(&calls[row], arguments);
       portions_allowed = INT64_MAX;
       const rvm_micro_argument to = arguments[rows[i].to], from = arguments[rows[i].from];
-      rvm_micro_argument both = {.at = calloc((size_t)(to.bytes + from.bytes) + 64, 1), .bytes = to.bytes + from.bytes};
+      rvm_micro_argument both = {.address = calloc((size_t)(to.bytes + from.bytes) + 64, 1),
+                                 .bytes = to.bytes + from.bytes};
       const int64_t ends[] = {to.bytes / 4, to.bytes / 4 - 1, 0};
       for (int k = 0; k < COUNT_OF(ends); k++) {
         arguments[rows[i].to] = arguments[rows[i].from] = both;
@@ -430,7 +431,7 @@ static void copies_do_not_overlap(void) {
         EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments),
                k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
       }
-      free(both.at);
+      free(both.address);
       arguments[rows[i].to] = to, arguments[rows[i].from] = from;
       release(&calls[row], arguments);
     }
@@ -450,7 +451,7 @@ static void offsets_are_checked(void) {
       rvm_micro_argument arguments[MOST];
       make(&calls[row], arguments);
       portions_allowed = INT64_MAX;
-      int64_t *numbers = (int64_t *)(void *)arguments[rows[i].argument].at;
+      int64_t *numbers = (int64_t *)(void *)arguments[rows[i].argument].address;
       for (int k = 0; k < COUNT_OF(wrong); k++) {
         const int64_t last = calls[row].numbers[rows[i].argument] - 1;
         numbers[last] = wrong[k];
