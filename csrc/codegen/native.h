@@ -128,9 +128,8 @@ struct rvm_function {
   enum rvm_function_kind kind;
   int32_t cost;    /* fuel of a call; more if the call can take long */
   int32_t invokes; /* 1 for vm.builtin.invoke_closure and invoke_pure_closure */
-  uint32_t
-      /* 1 << kind, for rvm_is_watched.  0 if `invokes` is set: instruments observe only the invoked function. */
-      watch;
+  /* 1 << kind, for rvm_is_watched.  0 if `invokes` is set: instruments observe only the invoked function. */
+  uint32_t watch;
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
   rvm_packed_function call;    /* packed functions and kernels */

@@ -120,9 +120,8 @@ void rvm_value_release(rvm_value *value); /* stores NIL in *value */
    `status` that is not an error of status.def becomes CALLBACK_ERROR.  `result` and `format` may be NULL. */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 
-rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims,
-                          /* Creates a tensor of zeros or empty strings. */
-                          rvm_value *result);
+/* Creates a tensor of zeros or empty strings. */
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result);
 /* Creates a tensor over memory of the host.  `data` may have any alignment, and must stay valid until
    release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
@@ -144,9 +143,8 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
 rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error);
 /* Returns the size of the elements, or -1 if the object is not a tensor. */
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
-rvm_status rvm_shape_new(int32_t rank, const int64_t *dims,
-                         /* Creates a shape.  If `dims` is NULL, the dimensions are 0. */
-                         rvm_value *result);
+/* Creates a shape.  If `dims` is NULL, the dimensions are 0. */
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
 /* Create a tuple or a list, which retains the items. */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);
@@ -216,10 +214,8 @@ int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 /* Returns the kind of a function (enum rvm_function_kind). */
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);
-int32_t rvm_executable_function_parameters(const rvm_executable *executable,
-                                           /* Returns the number of parameters of a function, -1 if it accepts any
-                                              number, or -2 if the function does not exist. */
-                                           int32_t index);
+/* Returns the number of parameters of a function, -1 if it accepts any number, or -2 if the function does not exist. */
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index);
 /* Returns the index of the function that the program defines under `name`, or else of the packed function `name`.
    Returns -1 if there is neither, or only a private function. */
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
@@ -236,6 +232,7 @@ typedef struct rvm_machine_options {
   int32_t threads;
   /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds one fails with the
      status in parentheses. */
+
   /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
   int64_t max_bytes;
   /* Calls and backward jumps (TIMEOUT).  A call or jump counts 1 more for each 64 words of code that it may execute.  A
@@ -258,9 +255,9 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
 /* Frees a machine.  Returns BUSY and does not free it if the machine is running, or another thread is inside it. */
 rvm_status rvm_machine_release(rvm_machine *machine);
 /* Replaces bytecode functions and kernels of the machine by the native ones of `compiled`.  May be called from any
-   thread. The change takes effect at the next call from the host or at the next poll.  Active calls continue in
-   bytecode. `compiled` has the same function table, or only some of the kernels, and states the digest of the machine's
-   executable (rvm_executable_digest).  A machine may be upgraded several times.  Fails with ARGUMENT_ERROR if
+   thread.  The change takes effect at the next call from the host or at the next poll.  Active calls continue in
+   bytecode.  `compiled` has the same function table, or only some of the kernels, and states the digest of the
+   machine's executable (rvm_executable_digest).  A machine may be upgraded several times.  Fails with ARGUMENT_ERROR if
    `compiled` has another function, or one with other parameters, or states another digest, and with BUSY if the machine
    was upgraded with it before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
@@ -274,14 +271,14 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count
    against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the time limit
-   of the run. After a run, the limit is reset when the host enters the machine again.  Fails with OUT_OF_MEMORY or
+   of the run.  After a run, the limit is reset when the host enters the machine again.  Fails with OUT_OF_MEMORY or
    TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
 /* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique
- * seed. */
+   seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
 /* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if the machine
- * is idle. */
+   is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Releases a reference to an object of this machine.  May be called from any thread.  If another thread is inside the
    machine, the reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on
@@ -310,8 +307,8 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
    values as arguments.  Calls made by the instrument itself are not reported. */
 typedef struct rvm_instrument {
   uint32_t kinds; /* bit mask of 1 << kind (enum rvm_function_kind); other bits are ignored */
-  /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called. If
-     the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
+  /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called.
+     If the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
      TYPE_ERROR.  A status other than OK ends the run with that status.  May be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
@@ -327,7 +324,7 @@ typedef struct rvm_instrument {
 } rvm_instrument;
 
 /* Sets the instrument of the machine and replaces the previous one.  The struct is copied.  NULL removes the
-   instrument. Fails with BUSY if the machine is running. */
+   instrument.  Fails with BUSY if the machine is running. */
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error);
 
 /* ---- profiles ---- */
@@ -348,10 +345,10 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
 /* Sets the formulas for the operations of a function, and for the elements that a call reads of its first arguments.
    `code` is a sequence of sums, and is copied.  The first sum is the number of operations.  Each further sum is the
-   number of elements read of one argument; all elements of the remaining arguments are read. A sum consists of the
-   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements. A term consists of
-   a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of an
-   argument and the index of an axis.  A malformed or incomplete sum is unknown. */
+   number of elements read of one argument; all elements of the remaining arguments are read.  A sum consists of the
+   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements.  A term consists
+   of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of
+   an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length,
                              rvm_value *error);
 /* Makes the profile also count and time the instructions of kernels in kernel bytecode.  Call it before

@@ -12,9 +12,8 @@
 enum rvm_stack_status {
   RVM_STACK_OK = 0,
   RVM_STACK_EXHAUSTED = 1, /* too little memory is left; nothing was allocated */
-  RVM_STACK_OUT_OF_ORDER =
-      /* The block is not the last one allocated, or its tag was overwritten; nothing was freed. */
-  2,
+  /* The block is not the last one allocated, or its tag was overwritten; nothing was freed. */
+  RVM_STACK_OUT_OF_ORDER = 2,
   RVM_STACK_ALIGNMENT = 3, /* the alignment is not a power of two */
   RVM_STACK_NULL = 4       /* the stack, or the pointer to the block, is NULL */
 };

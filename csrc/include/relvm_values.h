@@ -1,5 +1,5 @@
 /* relvm_values.h: the types of values and tensors, shared by machines, host functions, kernels and ahead-of-time
-   exports. Part of the public interface (relvm.h). */
+   exports.  Part of the public interface (relvm.h). */
 #ifndef RELVM_VALUES_H
 #define RELVM_VALUES_H
 

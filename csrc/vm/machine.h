@@ -62,10 +62,10 @@ struct rvm_machine {
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_upgrade *) upgrades; /* of rvm_machine_upgrade, newest first; or NULL */
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
-  int64_t last_check,
-      last_host_poll;           /* rvm_clock_now() of the last check of the limits, and of the last poll of the host */
-  int64_t granted;              /* the fuel at the last check */
-  int64_t steps_left, deadline; /* limits of the current run */
+  int64_t last_check;              /* rvm_clock_now() of the last check of the limits */
+  int64_t last_host_poll;          /* rvm_clock_now() of the last poll of the host */
+  int64_t granted;                 /* the fuel at the last check */
+  int64_t steps_left, deadline;    /* limits of the current run */
   rvm_budget budget;
   uint64_t random; /* state of rvm_machine_random */
   rvm_machine_options options;
