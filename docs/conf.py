@@ -25,6 +25,7 @@ extensions = [
     "pages",
     "pictures",
     "notebooks",
+    "search_terms",
 ]
 exclude_patterns = ["_extensions"]
 

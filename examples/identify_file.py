@@ -52,20 +52,18 @@ def main(files: list[str]) -> int:
     modes = ("bytecode", "compiled") if target == "c" else ("bytecode",)
     if target == "bytecode":
         print("There is no C compiler here: functions and kernels run as bytecode.\n")
-    answers, notes = {}, []
+    answers, times = {}, []
     for mode in modes:
-        started = time.perf_counter()
-        executable = vm.build(module, exec_mode=mode, target=target)
-        built = time.perf_counter() - started
-        run = vm.VirtualMachine(executable)["main"]
+        run = vm.VirtualMachine(vm.build(module, exec_mode=mode, target=target))["main"]
         answers[mode] = [np.array(run(x)) for x in inputs]
-        notes.append(f"  {mode:9} built in {built:5.2f} s, {milliseconds(run, inputs[0]):6.2f} ms a file")
+        times.append(f"{milliseconds(run, inputs[0]):.2f} ms as {'native code' if mode == 'compiled' else mode}")
 
     for file, scores in zip(files, answers["bytecode"], strict=True):
         best = int(scores.argmax())
         print(f"{file}: {config['target_labels_space'][best]} ({scores.max():.1%} sure)")
-    print("\n" + "\n".join(notes))
+    print(f"\n  A run takes {' and '.join(times)}.")
     if len(modes) == 2:
+        print("  The kernels, which take most of the time, are the same native code in both modes.")
         same = all(a.tobytes() == b.tobytes() for a, b in zip(answers["bytecode"], answers["compiled"], strict=True))
         print(f"  Both modes {'agree bit for bit' if same else 'DIFFER'}.")
         if not same:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -206,17 +208,50 @@ def file_errors() -> Iterator[None]:
 
 
 _MAX_NAMES = 10  # maximum number of names in a message
+_MAX_NEAR = 3  # maximum number of suggestions in a message
+_PART = 3  # minimum number of characters that are looked for inside other names
+_MAX_FILES = 5000  # maximum number of files that are compared with the name of a missing file
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the suggestion `; did you mean a, b?` with the names in `known` that are similar to `name`.
 
-    If none is similar, return an empty string.
+    If none is similar in its spelling, these are the names that contain `name`, or that `name` contains.  If there are
+    none either, return an empty string.
     """
+    near = _similar(name, known)
+    return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+def _similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-    return f"; did you mean {', '.join(near)}?" if near else ""
+    folded = {each.casefold(): each for each in known}
+    wanted = name.casefold()
+    near = difflib.get_close_matches(wanted, list(folded), n=_MAX_NEAR, cutoff=cutoff)
+    if not near and len(wanted) >= _PART:
+        near = [each for each in folded if wanted in each or (len(each) > _PART and each in wanted)]
+        near = sorted(near, key=lambda each: not each.startswith(wanted))[:_MAX_NEAR]
+    return [folded[each] for each in near]
+
+
+def missing_file(path: str | os.PathLike[str]) -> FileNotFoundError:
+    """Return the error for the file `path`, which does not exist.
+
+    It suggests files of the same folder with similar names.  Those with the same suffix come first.
+    """
+    folder, name = os.path.split(os.fspath(path))
+    stem, suffix = os.path.splitext(name)
+    files: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
+        files = sorted(each.name for each in itertools.islice(entries, _MAX_FILES) if each.name != name)
+    stems = [root for root, ending in map(os.path.splitext, files) if ending == suffix]
+    near = [each + suffix for each in _similar(stem, stems)]
+    if not near:
+        others = [file for file in files if _similar(stem, [os.path.splitext(file)[0]])]
+        near = _similar(name, others) or others[:_MAX_NEAR] or _similar(name, files, 0.8)
+    suggestion = f"; did you mean {', '.join(near)}?" if near else ""
+    return FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}{suggestion}", os.fspath(path))
 
 
 def known_names(name: str, known: Iterable[str]) -> str:
@@ -264,6 +299,12 @@ def expect_path(what: str, path: Any) -> None:
         raise RelvmTypeError(f"{what}: {path!r} is not a valid file name") from None
     if has_zero:
         raise RelvmTypeError(f"{what}: {path!r} contains a NUL character")
+
+
+def not_a_choice(got: object, choices: Iterable[str]) -> str:
+    """Return a message: `got` is not one of `choices`, which are listed, and those that are similar are suggested."""
+    names = list(choices)
+    return f"expected one of {', '.join(names)}, got {got!r}{near_matches(str(got), names)}"
 
 
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:

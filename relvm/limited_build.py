@@ -5,7 +5,6 @@ The operating system enforces the limits, so they hold for every part of a build
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -26,6 +25,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_type,
 )
+from relvm.runtime.child_processes import child_process
 from relvm.runtime.executable import Executable
 
 _WORKER = "relvm.limited_build_worker"
@@ -161,28 +161,15 @@ def _run_worker(request: str, content: bytes, files: tuple[int, int], max_second
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of a library needs memory
     # A process that is killed does not remove its temporary files.
     with tempfile.TemporaryDirectory(prefix="relvm-", ignore_cleanup_errors=True) as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-c", setup],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            pass_fds=files,
-            env=os.environ | quiet | {"TMPDIR": folder},
-            start_new_session=True,  # so that the C compiler ends with the process
-        )
-        try:
-            process.communicate(content, timeout=max_seconds)
-        except subprocess.TimeoutExpired:
-            raise RelvmTimeoutError(f"the build exceeded its limit of {max_seconds:g} seconds (max_seconds)") from None
-        finally:
-            _end(process)
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "pass_fds": files}
+        environment = os.environ | quiet | {"TMPDIR": folder}
+        with child_process([sys.executable, "-c", setup], env=environment, **options) as process:
+            try:
+                process.communicate(content, timeout=max_seconds)
+            except subprocess.TimeoutExpired:
+                message = f"the build exceeded its limit of {max_seconds:g} seconds (max_seconds)"
+                raise RelvmTimeoutError(message) from None
     return process.returncode
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all processes that it started."""
-    with contextlib.suppress(ProcessLookupError):  # all of them have ended
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _raise_end(status: int, limits: BuildLimits) -> NoReturn:

@@ -18,7 +18,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, nee
 from IPython.display import display
 
 from relvm.compiler.build import build
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmTypeError, shortened
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmTypeError, not_a_choice, shortened
 from relvm.explore.stages.exploration import MODES, explore
 from relvm.frontend.text import parse_module
 from relvm.model import Model
@@ -46,6 +46,10 @@ class CellError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, not_a_choice(value, action.choices))
+
     def error(self, message: str) -> NoReturn:
         raise RelvmArgumentError(f"%%{self.prog}: {message}; {' '.join(self.format_usage().split())}")
 

@@ -26,12 +26,14 @@ from relvm.errors import (
     expect_path,
     expect_type,
     known_names,
+    near_matches,
 )
-from relvm.model_loader import Dims, build_file, build_onnx, expect_to_build
+from relvm.model_loader import Dims, build_file, build_onnx, build_program, expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
+from relvm.runtime.named_outputs import outputs_class
 from relvm.runtime.plain_values import plain_output, without_shared_memory
 from relvm.runtime.python_arguments import as_tensor
 from relvm.runtime.signature import instance_property, python_signature
@@ -45,6 +47,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "Signature", "load_model"]
 
+# What to write in place of attributes of models in other libraries.
+_OTHER_NAMES = {
+    "compiled_model": "model(x)",
+    "cpu": "model(x); it runs on the processor",
+    "create_infer_request": "model(x)",
+    "cuda": "model(x); it runs on the processor",
+    "eval": "model(x); a model is always in inference mode",
+    "forward": "model(x)",
+    "get_inputs": "model.inputs, a dict of types by name",
+    "get_modelmeta": "model.signature",
+    "get_outputs": "model.outputs, a dict of types by name",
+    "get_providers": "relvm.onnxruntime.InferenceSession(path) for the interface of onnxruntime",
+    "graph": "model.explore(), which shows every compilation stage",
+    "infer": "model(x)",
+    "input_shape": "model.inputs, a dict of types by name",
+    "input_shapes": "model.inputs, a dict of types by name",
+    "invoke": "model(x)",
+    "output_shape": "model.outputs, a dict of types by name",
+    "output_shapes": "model.outputs, a dict of types by name",
+    "predict": "model(x)",
+    "run_with_iobinding": "model(x)",
+    "summary": "model.signature, or model.profile(x)",
+    "to": "model(x); it runs on the processor",
+}
 _ARRAYS = (np.ndarray, Tensor)  # which are passed as they are
 
 
@@ -68,7 +94,10 @@ class Signature(Displayed):
 
     def __repr__(self) -> str:
         whole = str(self)
-        return whole if len(whole) <= MAX_COLUMNS else short_text("\n".join(map(": ".join, self._rows())))
+        if len(whole) <= MAX_COLUMNS:
+            return whole
+        sides = (",".join(f"\n  {name}: {text}" for name, text in side.items()) for side in (self.inputs, self.outputs))
+        return short_text(" -> ".join(f"({side}\n)" for side in sides))
 
     def _repr_html_(self) -> str:
         return html_table([("", "name", "type"), *self._rows()], left=(0, 1, 2))
@@ -81,9 +110,11 @@ class Signature(Displayed):
 class Model(Displayed):
     """A model that is ready to run.  `load_model` returns it.
 
-    Call the model with its inputs, in order or by name: `model(x, mask=m)`.  The call returns the output as a Tensor,
-    or a tuple of several outputs.  Any number of threads can call a model at the same time, because simultaneous calls
-    use different virtual machines.  The model keeps its virtual machines for later calls.
+    Call the model with its inputs, in order or by name: `model(x, mask=m)`.  The call returns the output as a Tensor.
+    If there are several outputs, it returns a tuple, whose items can also be found by name: `model(x)["scores"]`.
+
+    Any number of threads can call a model at the same time, because simultaneous calls use different virtual machines.
+    The model keeps its virtual machines for later calls.
 
     Parameters
     ----------
@@ -92,8 +123,8 @@ class Model(Displayed):
     function
         The name of the function that runs when the model is called.
     source
-        The model from which the executable was built, such as the path of a file.  The method `explore` compiles it
-        again.  It is None if the model is not known.
+        The model from which the executable was built: the path of a file, an ONNX model, or a module.  The method
+        `explore` compiles it again.  It is None if the model is not known.
     dims, weights
         The arguments `dims` and `weights` with which `source` was loaded: the sizes of symbolic dimensions, and the
         weights.
@@ -106,6 +137,8 @@ class Model(Displayed):
         The executable, for `relvm.vm.VirtualMachine`.
     input_names, output_names
         The names of the inputs and outputs, in order.
+    inputs, outputs
+        The type of each input and output by its name, as in `signature`.
 
     Raises
     ------
@@ -148,6 +181,7 @@ class Model(Displayed):
         elif len(names) != len(self._results):
             names = [f"output_{number}" for number in range(len(self._results))]
         self.output_names = tuple(names)
+        self._named = outputs_class(names) if len(self.output_names) > 1 else None
         self._maps = frozenset(attributes.get("map_outputs", ()))
         self._groups = tuple(map(frozenset, attributes.get("output_groups", ())))
         self._parameters = dict(zip(self.input_names, parameters, strict=True))  # differ in files of earlier builds
@@ -165,8 +199,9 @@ class Model(Displayed):
 
         Returns
         -------
-        Tensor or tuple
-            The output, or a tuple of the outputs.  The returned tensors own their memory.
+        Tensor or Outputs
+            The output, or a tuple of the outputs, which also finds an output by its name.  The returned tensors own
+            their memory.
 
         Raises
         ------
@@ -178,7 +213,8 @@ class Model(Displayed):
         arguments, inputs = self._converted(arguments, inputs)
         free = self._take_machine()
         try:
-            return free[1](*arguments, **inputs)
+            result = free[1](*arguments, **inputs)
+            return result if self._named is None else self._named(result)
         finally:
             if not self._is_closed:
                 self._free.append(free)
@@ -295,6 +331,25 @@ class Model(Displayed):
         """The names and types of the inputs and outputs."""
         return Signature(dict(self._types_by_name), dict(zip(self.output_names, self._results, strict=True)))
 
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The type of each input by its name, as in `signature`."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The type of each output by its name, as in `signature`."""
+        return self.signature.outputs
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, with what to write in place of a name of another library."""
+            advice = _OTHER_NAMES.get(name)
+            similar = "" if name.startswith("_") else near_matches(name, dir(self))
+            reason = f"; write {advice}" if advice else similar
+            raise AttributeError(f"'Model' object has no attribute {name!r}{reason}", name=name, obj=self)
+
     def profile(self, /, *arguments: Any, **inputs: Any) -> Profile:
         """Run the model once, and return a profile with the time of each kernel.  See VirtualMachine.profile.
 
@@ -331,7 +386,10 @@ class Model(Displayed):
             options = {"title": self._source.name, **options}
             return explore(read_model(self._source, self._dims or None, self._weights, self._function), **options)
         from relvm.frontend.onnx import from_onnx
+        from relvm.ir.expr import Module
 
+        if isinstance(self._source, Module):
+            return explore(self._source, **options)
         return explore(from_onnx(self._source, dims=self._dims, weights=self._weights), **options)
 
     # ---- files, copies, the end ----
@@ -415,7 +473,7 @@ def load_model(
     exec_mode: str | None = None,
     target: str | None = None,
     threads: int | None = None,
-    function: str = "main",
+    function: str | None = None,
     trust_native: bool = False,
     limits: BuildLimits | None = None,
     **options: Any,
@@ -425,8 +483,8 @@ def load_model(
     Parameters
     ----------
     model
-        The path of an .onnx or .relvm file, or of an executable (.rvm, .so); or the bytes of an .onnx file, or an
-        onnx.ModelProto.
+        The path of an .onnx or .relvm file, or of an executable (.rvm, .so); the bytes of an .onnx file, or an
+        onnx.ModelProto; or a function that is decorated by `script`, or a module.
     dims
         The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
         `from_onnx`).
@@ -443,7 +501,7 @@ def load_model(
     threads
         The maximum number of threads that work on a kernel at once.  See `num_threads` of VirtualMachine.
     function
-        The name of the function to call.
+        The name of the function to call.  With None, it is the function that is given as `model`, or else "main".
     trust_native
         Whether native code in the executable may run even if this user did not build it on this machine.
     limits
@@ -465,7 +523,7 @@ def load_model(
     RelvmFormatError
         The file has another suffix, or is damaged.
     RelvmTypeError
-        `model` is neither a path, nor bytes, nor an onnx.ModelProto.
+        `model` is neither a path, nor bytes, nor an onnx.ModelProto, nor a program.
     RelvmArgumentError
         `dims`, `weights`, `exec_mode` or `target` is invalid, or is given for an executable, which is already
         compiled.
@@ -485,6 +543,8 @@ def load_model(
     Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
     """
     _expect_options(options)
+    if function is None:
+        function = "main" if isinstance(model, str | os.PathLike) else getattr(model, "entry", "main")
     options = {"num_threads": threads, "function": function, **options}
     build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
     sizes: Dims = {} if dims is None else dims
@@ -495,6 +555,9 @@ def load_model(
         source = model if hasattr(model, "SerializeToString") else bytes(model)
         executable = build_onnx(source, sizes, *build, weights=weights)
         return Model(executable, source=source, dims=dims, weights=weights, **options)
+    if not isinstance(model, str | os.PathLike):
+        executable, module = build_program(model, sizes, *build, weights=weights, function=function)
+        return Model(executable, source=module, **options)
     expect_path("model", model)
     path = Path(model)
     if path.suffix in EXECUTABLE_SUFFIXES:

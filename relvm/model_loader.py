@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from relvm.compiler import build_cache
 from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.upgrade import compile_in_background
-from relvm.errors import RelvmArgumentError, RelvmFormatError, expect_type
-from relvm.frontend.model_origin import onnx_origin
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmTypeError, expect_type
+from relvm.frontend.model_cache_key import onnx_cache_key
 from relvm.frontend.onnx_bytes import read_source
 from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
@@ -91,10 +91,10 @@ def build_onnx(
 
     def compiled(publish: Publish[Executable], digest: bytes) -> Executable:
         from relvm.compiler.build import compile_again
-        from relvm.ir.fingerprint import origin_of
+        from relvm.ir.cache_key import cache_key_of
 
         module = imported(model)
-        if origin_of(module) != origin:
+        if cache_key_of(module) != module_key:
             raise RelvmFormatError(f"{place}: the file has changed since the model was loaded; load the model again")
         return compile_again(module, target, publish, digest, fused=fused)
 
@@ -105,8 +105,8 @@ def build_onnx(
     source = read_source(model)
     place = source.place
     if source.digest:
-        origin = onnx_origin(source.digest, dims, inputs, outputs, ranks)
-        entry = build_cache.find_auto_entry(origin, (("source", place),), target, None, fused=fused)
+        module_key = onnx_cache_key(source.digest, dims, inputs, outputs, ranks)
+        entry = build_cache.find_auto_entry(module_key, (("source", place),), target, None, fused=fused)
         executable = build_cache.cached_executable(entry)
         if executable:
             if build_cache.has_bytecode(executable):
@@ -116,6 +116,33 @@ def build_onnx(
         module = imported(source)
         del source  # the build does not need the bytes of the file
         return built(module, exec_mode, progress)
+
+
+def build_program(
+    program: Any, dims: Dims, exec_mode: str, target: str, *, weights: Any, function: str
+) -> tuple[Executable, Module]:
+    """Build a module, or a function that is decorated by `script`.  Return the executable, and the module.
+
+    dims: must be empty, because a program states its sizes itself.   The other parameters are those of `build_file`.
+
+    Raises
+    ------
+    RelvmTypeError
+        `program` is not a program.
+    """
+    from relvm.compiler.build import build
+    from relvm.frontend.weights import bind_weights
+    from relvm.ir.expr import Module
+
+    module = getattr(program, "module", program)
+    if not isinstance(module, Module):
+        expected = "a path, the bytes of an .onnx file, an onnx.ModelProto, a function with @script, or a module"
+        raise RelvmTypeError(f"model: expected {expected}, got {type(program).__name__}")
+    if dims:
+        raise RelvmArgumentError(f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the program instead")
+    if weights is not None:
+        module = bind_weights(module, weights, function=function)
+    return build(module, exec_mode, target), module
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from browser import browser  # noqa: F401  (a fixture)
 from stages import may_hold, stage_of
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -242,5 +242,5 @@ def test_a_model_of_many_inputs_is_short() -> None:
     params = ", ".join(f"input_{k}: f32[n, 4]" for k in range(100))
     module = parse_module(f"def main({params}) -> f32[n, 4] {{ return input_0 }}")
     with relvm.Model(vm.build(module, target="numpy")) as model:
-        assert repr(model).startswith("<Model input: input_0: f32[n, 4]\n") and len(repr(model).split("\n")) == 10
+        assert repr(model).startswith("<Model (\n  input_0: f32[n, 4],\n") and len(repr(model).split("\n")) == 10
         assert model._repr_html_().count("<tr") == 102

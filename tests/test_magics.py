@@ -79,7 +79,10 @@ def test_an_error_is_shown_as_its_message(shell) -> None:
     [
         ("--stge c", "%%relvm: unrecognized arguments: --stge c; usage: relvm [--stage STAGE]"),
         ("--stage nope", "no stage nope; the stages are given, "),
-        ("--exec-mode fast", "%%relvm: argument --exec-mode: invalid choice: 'fast'"),
+        (
+            "--exec-mode compild",
+            "argument --exec-mode: expected one of bytecode, compiled, got 'compild'; did you mean compiled",
+        ),
         ("--name 1a", "%%relvm: argument --name: expected a Python name, got '1a'"),
         ('--name "a', "No closing quotation"),
     ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from frontend.onnx_models import onnx
 from modes import assert_same_bits, plain
 
 import relvm
-from relvm import vm
+from relvm import model as model_module
+from relvm import script, vm
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -147,10 +149,19 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     pairs: Any = [("n", 1)]
     with pytest.raises(RelvmArgumentError, match=r"dims, target: only for compiling a model"):
         relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
-    with pytest.raises(RelvmTypeError, match="model: expected a str or PathLike, got int"):
+    with pytest.raises(RelvmTypeError, match=r"model: expected a path, the bytes .* or a module, got int"):
         relvm.load_model(number)
-    with pytest.raises(FileNotFoundError):
-        relvm.load_model(tmp_path / "missing.onnx")
+    (tmp_path / "model.pt").touch()
+    for name, suggested in (
+        ("modle.rvm", "model.rvm"),
+        ("mod.rvm", "model.rvm"),
+        ("model.p", "model.pt"),
+        ("y.onnx", ""),
+    ):
+        with pytest.raises(FileNotFoundError) as missing:
+            relvm.load_model(tmp_path / name)
+        suggestion = str(missing.value).partition("; did you mean ")[2]
+        assert suggestion.startswith(suggested) and bool(suggestion) == bool(suggested)
     with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx or .relvm\)"):
         relvm.load_model(tmp_path / "model.pt")
     with pytest.raises(RelvmNameError, match="unknown dimension m"):
@@ -186,6 +197,58 @@ def test_a_model_is_called_by_position_and_by_name(two: bytes) -> None:
         assert [each.tolist() for each in model.run(None, {"x.1": x, "y": y})] == [[[4, 7]], [[-2, -3]]]
         (difference,) = model.run(["difference"], {"x.1": x, "y": y})
         assert difference.flags.writeable and difference.tolist() == [[-2, -3]]
+
+
+def test_outputs_are_found_by_name(two: bytes, model: Path) -> None:
+    x, y = np.float32([[1, 2]]), np.float32([[3, 5]])
+    result = relvm.load_model(two)(x, y)
+    assert isinstance(result, tuple) and len(result) == 2
+    assert result["sum"] is result[0] and result["difference"] is result[-1] and result[:1] == (result[0],)
+    assert dict(result) == dict(result.items()) and list(dict(result)) == ["sum", "difference"]
+    total, _ = result
+    assert total.tolist() == [[4, 7]]
+    with pytest.raises(RelvmNameError, match="no output summ; did you mean sum"):
+        result["summ"]
+    with pytest.raises(IndexError):
+        result[2]
+    copy = pickle.loads(pickle.dumps(type(result)((1, 2))))
+    assert copy == (1, 2) and copy["difference"] == 2
+    assert isinstance(relvm.load_model(model)(X), vm.Tensor)
+
+
+def test_a_model_names_what_to_write_for_other_libraries(two: bytes) -> None:
+    model = relvm.load_model(two)
+    assert model.inputs == {"x.1": "f32[n, 2]", "y": "f32[n, 2]"}
+    assert model.outputs == {"sum": "f32[n, 2]", "difference": "f32[n, 2]"}
+    for name, advice in [
+        ("get_inputs", "; write model.inputs"),
+        ("predict", r"; write model\(x\)"),
+        ("input_nmes", "; did you mean input_names"),
+        ("_nothing", "no attribute '_nothing'$"),
+    ]:
+        with pytest.raises(AttributeError, match=advice):
+            getattr(model, name)
+        assert not hasattr(model, name)
+    for advice in model_module._OTHER_NAMES.values():
+        for name in re.findall(r"model\.(\w+)", advice):
+            assert hasattr(model, name)
+
+
+@script
+def double(x: Annotated[vm.Tensor, "f32[n]"]) -> Annotated[vm.Tensor, "f32[n]"]:
+    return x + x
+
+
+def test_scripts_and_modules_are_loaded() -> None:
+    module = parse_module("def main(x: f32[n], w: f32[n]) -> f32[n] = multiply(x, w)")
+    model = relvm.load_model(double, exec_mode="bytecode", target="numpy")
+    assert model([1, 2]).tolist() == [2, 4] and repr(model) == "<Model (x: f32[n]) -> (output_0: f32[n])>"
+    assert model.explore()["bytecode"].text
+    assert pickle.loads(pickle.dumps(model))([3]).tolist() == [6]
+    weighted = relvm.load_model(module, weights={"w": np.float32([2, 3])}, exec_mode="bytecode", target="numpy")
+    assert weighted([1, 2]).tolist() == [2, 6]
+    with pytest.raises(RelvmArgumentError, match="dims: n: only an ONNX model accepts dims"):
+        relvm.load_model(double, dims={"n": 3})
 
 
 def test_what_a_model_refuses(two: bytes) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import declarations
 import pytest
 import python_api
+import search_terms
 from documents import ROOT
 
 from relvm import tables
@@ -133,7 +134,7 @@ def test_every_table_is_shown(site: Path) -> None:
     text = " ".join(text_of(page) for page in [site / "executable.html", *(site / "reference").glob("*.html")])
     for rows, columns in declarations.TABLES.values():
         for row in rows:
-            cells = (str(getattr(row, field)).replace("`", "") for field in columns.values())
+            cells = (declarations.cell_text(row, field).replace("`", "") for field in columns.values())
             assert all(" ".join(cell.split()) in text for cell in cells), row
 
 
@@ -252,3 +253,60 @@ def test_a_docstring_without_a_parameter_is_found() -> None:
             test_a_public_name_has_a_docstring_with_its_parameters("made_up", "scale")
         finally:
             del sys.modules["made_up"]
+
+
+SEARCH = """
+const [queries, done] = arguments;
+function search() {
+  if (!Search._index) return setTimeout(search, 20);  // the script with the index is loaded by the page
+  done(queries.map((query) => {
+    const [document, , anchor] = Search._performSearch(...Search._parseQuery(query)).at(-1) || ["nothing", "", ""];
+    return document + (anchor || "");
+  }));
+}
+search();
+"""
+
+# What readers have looked for, with the section that answers it.
+SEARCHES = {
+    "C++": "cpp#ship-it-in-a-c-program",
+    "docker": "how-to#run-in-a-container",
+    "fp16": "faq#does-relvm-run-fp16-models",
+    "warm up": "slow#the-first-result-takes-long",
+    "dynamic batch": "how-to#fix-or-bound-a-dimension",
+    "memory limit": "security#limits-of-a-run",
+    "raspberry": "platforms#raspberry-pi",
+    "torch": "pytorch#from-pytorch",
+    "quantize": "quantize#quantize-a-model",
+    "slow": "slow#why-is-my-model-slow",
+}
+
+
+def test_terms_of_the_search_are_unique() -> None:
+    terms = [term for terms in search_terms.TERMS.values() for term in terms]
+    assert len(set(terms)) == len(terms)
+    assert all(term == term.casefold().strip() for term in terms)
+
+
+def test_the_search_finds_the_right_section_first(site: Path, browser: Any) -> None:
+    browser.get(f"{(site / 'search.html').as_uri()}?q=relvm")
+    listed = {term: place for place, terms in search_terms.TERMS.items() for term in terms}
+    queries = [*SEARCHES, *listed]
+    found = dict(zip(queries, browser.execute_async_script(SEARCH, queries), strict=True))
+    assert {query: found[query] for query in SEARCHES} == SEARCHES
+    wrong = {
+        term: found[term]
+        for term, place in listed.items()
+        if found[term] != place and not ("#" not in place and found[term].startswith(f"{place}#"))
+    }
+    assert not wrong
+
+
+def test_a_typed_search_shows_the_section(site: Path, browser: Any) -> None:
+    browser.get((site / "index.html").as_uri())
+    field = browser.find_element("name", "q")
+    field.send_keys("C++\n")
+    wait = importlib.import_module("selenium.webdriver.support.ui").WebDriverWait(browser, 60)
+    first = wait.until(lambda page: page.find_elements("css selector", "#search-results ul.search li a"))[0]
+    assert first.text == "Ship it in a C++ program"
+    assert "/cpp.html" in first.get_attribute("href")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -54,6 +55,30 @@ def test_every_table_is_read() -> None:
         "unicode_case.def",
         "kernel_functions.def",
     }
+
+
+# Numbers and names that Python states again, because reading them from a header would slow down each start: the module
+# and its name, the C file, and a pattern for the C value.
+SHARED = [
+    ("relvm.bytecode.container", "ALIGNMENT", "core/base.h", r"#define RVM_ALIGNMENT (\d+)"),
+    ("relvm.bytecode.encode", "ABSENT", "loader/executable.h", r"#define RVM_NO_STRING (\w+)u"),
+    ("relvm.bytecode.encode", "PRIVATE", "loader/executable.h", r"RVM_PRIVATE = (\d+)"),
+    ("relvm.bytecode.encode", "IMPURE", "loader/executable.h", r"RVM_IMPURE = (\d+)"),
+    ("relvm.bytecode.kernel_program", "VERSION", "kernels/kernel_program.h", r"RVM_KERNEL_VERSION = (\d+)"),
+    ("relvm.codegen.kernel_registers", "NO_REGISTER", "kernels/kernel_program.h", r"RVM_NO_REGISTER = (\w+)"),
+    ("relvm.bytecode.kernel_printer", "_NO_REGISTER", "kernels/kernel_program.h", r"RVM_NO_REGISTER = (\w+)"),
+    ("relvm.aot.metadata_model", "VERSION", "include/relvm_metadata.h", r"#define RVM_METADATA_VERSION (\d+)"),
+    ("relvm.runtime.file_io", "LIBRARY_SECTION", "library/module.c", r"\.pushsection (\.\w+),"),
+    ("relvm.aot.hosted.library", "_SYMBOL", "include/relvm.h", r"\b(relvm_aot_library)\b"),
+    ("relvm.aot.hosted.library", "_DESCRIPTION", "include/relvm.h", r"\b(relvm_aot_description)\b"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "file", "pattern"), SHARED, ids=[f"{row[0]}.{row[1]}" for row in SHARED])
+def test_python_and_c_have_the_same_number(module: str, name: str, file: str, pattern: str) -> None:
+    (found,) = set(re.findall(pattern, (csrc_directory() / file).read_text()))
+    value = getattr(importlib.import_module(module), name)
+    assert value == (found if isinstance(value, str) else int(found, 0))
 
 
 def test_letters_have_the_case_that_unicode_gives_them() -> None:

@@ -209,11 +209,14 @@ class TableDirective(Directive):
 
 
 def _cell(row: object, field: str) -> nodes.Node | str:
-    value = getattr(row, field)
-    if isinstance(value, tuple):
-        value = ", ".join(_member(member) for member in value)
-    value = str(value)
+    value = cell_text(row, field)
     return code(value) if field in CODE and value else value
+
+
+def cell_text(row: object, field: str) -> str:
+    """Return a field of a row as text: names and arguments are separated by commas."""
+    value = getattr(row, field)
+    return ", ".join(map(_member, value)) if isinstance(value, tuple) else str(value)
 
 
 def _member(member: str | tuple[str, ...]) -> str:

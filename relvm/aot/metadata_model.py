@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from relvm.aot.c.kernels import scratch_bytes
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 
-VERSION = 1  # RVM_METADATA_VERSION in csrc/include/relvm_metadata.h
+VERSION = 1  # of the metadata structs of an export
 _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 
@@ -174,5 +174,5 @@ def metadata_json(
         "functions": {function.name: memory(function) for function in module.functions},
     }
     if module.calls is CallKind.UNPACKED:
-        described["kernels"] = {name: {"ram_bytes": scratch_bytes(k)} for name, k in module.kernels.items()}
+        described["kernels"] = {name: {"ram_bytes": KernelScratch(k).size_bytes} for name, k in module.kernels.items()}
     return json.dumps(described, indent=1) + "\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from relvm.cli.output import error_label, escaped_message, report
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, near_matches, not_a_choice
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,29 +26,33 @@ class Parser(argparse.ArgumentParser):
         example = f"\nexample:\n  {self.example}\n" if self.example else ""
         return super().format_help() + example
 
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        """Check a value against the choices of an argument.  Argparse calls this method for each value."""
+        if action.choices is None or value in action.choices:
+            return
+        if action.metavar == "COMMAND":
+            near = near_matches(value, action.choices) or "; `relvm help` lists the commands"
+            raise argparse.ArgumentError(None, f"no command {value!r}{near}")
+        raise argparse.ArgumentError(action, not_a_choice(value, action.choices))
+
     def error(self, message: str) -> NoReturn:
-        near = _near_match_suggestion(message, self)
-        if found := re.match(r"argument COMMAND: invalid choice: ('.*?') ", message):
-            message = f"no command {found[1]}"
-            near = near or "; `relvm help` lists the commands"
+        near = self._similar_options(message)
         report(f"{self.format_usage()}{self.prog}: {error_label()} {escaped_message(message)}{escaped_message(near)}\n")
         sys.exit(2)
 
+    def _similar_options(self, message: str) -> str:
+        """Return a suggestion "; did you mean ...?" for an unknown option, or "" if none is similar.
 
-def _near_match_suggestion(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return a suggestion "; did you mean ...?" for an unknown command or option, or "" if none is similar.
-
-    message: the error message of argparse that contains the unknown command or option.
-    """
-    if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
-    if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
-        commands = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
-        parsers = [parser, *(each for action in commands for each in action.choices.values())]
+        message: the error message of argparse, which contains the option.
+        """
+        found = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+        if not found:
+            return ""
+        commands = [each for each in self._actions if isinstance(each, argparse._SubParsersAction)]
+        parsers = [self, *(each for action in commands for each in action.choices.values())]
         options = {option.lstrip("-") for each in parsers for option in each._option_string_actions}
         options.discard(found[1].lstrip("-"))  # do not suggest the option itself, which another command has
         return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
-    return ""
 
 
 class Number(argparse.Action):
@@ -63,6 +67,23 @@ class Number(argparse.Action):
             limit = "" if self.most == math.inf else f" and at most {self.most}"
             raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
         setattr(options, self.dest, value)
+
+
+class Words(argparse.Action):
+    """An option whose value is a list of words, separated by commas.
+
+    words: the words that can be in the list.
+    """
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, words: Sequence[str], **rest):
+        super().__init__(option_strings, dest, **rest)
+        self.words = words
+
+    def __call__(self, parser, options, value, option=None) -> None:
+        for word in value.split(","):
+            if word not in self.words:
+                raise argparse.ArgumentError(self, not_a_choice(word, self.words))
+        setattr(options, self.dest, value.split(","))
 
 
 def file_name(text: str) -> str:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ from relvm.bytecode.program import input_names
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import load_or_build
-from relvm.cli.output import note, put, put_json
+from relvm.cli.output import flush, note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError
 from relvm.vm import VirtualMachine
 
 _BLOCKS = 7
-_MIN_RUNS = 3
+_MIN_RUNS = 1  # in each block
 _CALL_SECONDS = 20e-6  # of a run for which the call from Python takes a large part
 _BUSY_SHARE = 0.1  # share of the processors that other programs may take
 
@@ -52,22 +52,17 @@ class _Row:
 
 def bench(options: argparse.Namespace) -> int:
     """Time a model on random inputs, in turns with other runtimes, and print a table."""
-    against = [] if options.against is None else options.against.split(",")
-    for name in against:
-        if name not in _RUNTIMES:
-            raise RelvmArgumentError(
-                f"--against {name}: expected {', '.join(_RUNTIMES)}{near_matches(name, _RUNTIMES)}"
-            )
+    against = options.against or []
     if against and not options.model.endswith(".onnx"):
-        raise RelvmArgumentError(f"--against {options.against}: only for .onnx models, got {options.model}")
+        raise RelvmArgumentError(f"--against {','.join(against)}: only for .onnx models, got {options.model}")
     if against and options.weights:
-        raise RelvmArgumentError(f"--against {options.against}: other runtimes do not take --weights")
+        raise RelvmArgumentError(f"--against {','.join(against)}: other runtimes do not take --weights")
+    options.random = True
     started = time.perf_counter()
     executable = adapt(load_or_build(options, exec_mode="auto"))
     machine = VirtualMachine(executable, num_threads=options.threads)
     function, signature = machine[options.function], signature_of(executable, options.function)
     built = time.perf_counter() - started
-    options.random = True
     values = input_values(options, signature, lambda values: function(*values))
     started = time.perf_counter()
     function(*values)
@@ -78,30 +73,25 @@ def bench(options: argparse.Namespace) -> int:
     feed = {name: np.asarray(value) for name, value in zip(input_names(signature), values, strict=True)}
     for name in against:
         started = time.perf_counter()
-        runs[name] = _RUNTIMES[name](options.model, feed, options.threads)
-        runs[name]()
+        with Progress("loading", name):
+            runs[name] = RUNTIMES[name](options.model, feed, options.threads)
+            runs[name]()
         first[name] = time.perf_counter() - started
-    with Progress("measuring", ", ".join(runs)):
-        before = _processor_times()
-        times = _measure_runs(runs, options.seconds)
-        others = _share_of_others(before, _processor_times())
-    base = statistics.median(times["relvm"])
-    rows = []
-    for name, each in times.items():
-        low, median, high = statistics.quantiles(each, n=4)
-        rows.append(_Row(name, first[name], median, (low, high), base / median, len(each)))
+    if not options.json:
+        put(f"{'runtime':<12} {'first s':>8} {'median ms':>10} {'quartiles ms':>17} {'relvm is':>13} {'runs':>6}")
+        flush()
+    before = _processor_times()
+    rows: list[_Row] = []
+    for name, times in _measure_runs(runs, options.seconds):
+        low, median, high = statistics.quantiles(times, n=4)
+        base = rows[0].seconds if rows else median
+        rows.append(_Row(name, first[name], median, (low, high), base / median, len(times)))
+        if not options.json:
+            _put_row(rows[-1])
+    others = _share_of_others(before, _processor_times())
     if options.json:
         put_json([asdict(row) for row in rows])
         return 0
-    put(f"{'runtime':<12} {'first s':>8} {'median ms':>10} {'quartiles ms':>17} {'relvm is':>13} {'runs':>6}")
-    for row in rows:
-        compared = "" if row.runtime == "relvm" else f"{max(row.ratio, 1 / row.ratio):.2f}x "
-        compared += "" if row.runtime == "relvm" else ("slower" if row.ratio > 1 else "faster")
-        style: Style = "bad" if row.ratio > 1 else "good"
-        spread = " - ".join(f"{each * 1e3:.3f}" for each in row.quartiles)
-        times_shown = f"{row.first_seconds:8.3f} {row.seconds * 1e3:10.3f} {spread:>17}"
-        line = f"{row.runtime:<12} {times_shown} {compared:>13} {row.runs:6}"
-        put(line, styles={0: style} if compared else {})
     kinds = set(machine.function_kinds.values())
     note(f"{options.function} runs as {'native code' if kinds == {'native'} else 'bytecode'}")
     if base < _CALL_SECONDS:
@@ -111,6 +101,17 @@ def bench(options: argparse.Namespace) -> int:
             f"other programs took {others:.0%} of the processors; the times are too long, so end them and measure again"
         )
     return 0
+
+
+def _put_row(row: _Row) -> None:
+    compared = "" if row.runtime == "relvm" else f"{max(row.ratio, 1 / row.ratio):.2f}x "
+    compared += "" if row.runtime == "relvm" else ("slower" if row.ratio > 1 else "faster")
+    style: Style = "bad" if row.ratio > 1 else "good"
+    spread = " - ".join(f"{each * 1e3:.3f}" for each in row.quartiles)
+    times_shown = f"{row.first_seconds:8.3f} {row.seconds * 1e3:10.3f} {spread:>17}"
+    line = f"{row.runtime:<12} {times_shown} {compared:>13} {row.runs:6}"
+    put(line, styles={0: style} if compared else {})
+    flush()
 
 
 def _processor_times() -> tuple[float, float, float]:
@@ -131,21 +132,35 @@ def _share_of_others(before: tuple[float, float, float], after: tuple[float, flo
     return max(0.0, whole - own) / (elapsed * (os.cpu_count() or 1))
 
 
-def _measure_runs(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Run each function repeatedly, for about `seconds` seconds.  Return the run times of each function in seconds.
+def _measure_runs(runs: dict[str, Callable[[], Any]], seconds: float) -> Iterator[tuple[str, list[float]]]:
+    """Run each function repeatedly, for about `seconds` seconds.  Yield its name and the times of its runs in seconds.
 
-    The functions take turns several times, so that a slow phase of the machine affects all of them.
+    The functions take turns several times, so that a slow phase of the machine affects all of them.  A function is
+    yielded at the end of its last turn.  The progress line shows the median times of the turns before.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(_BLOCKS):
-        for name, run in runs.items():
-            end, count = time.perf_counter() + seconds / _BLOCKS, 0
-            while count < _MIN_RUNS or time.perf_counter() < end:
-                begun = time.perf_counter()
-                run()
-                times[name].append(time.perf_counter() - begun)
-                count += 1
-    return times
+
+    def take_turn(name: str) -> None:
+        end, count = time.perf_counter() + seconds / _BLOCKS, 0
+        while count < _MIN_RUNS or time.perf_counter() < end:
+            begun = time.perf_counter()
+            runs[name]()
+            times[name].append(time.perf_counter() - begun)
+            count += 1
+
+    def step(name: str, block: int) -> str:
+        known = (f"{each}: {statistics.median(found) * 1e3:.3f} ms" for each, found in times.items() if found)
+        return ", ".join([f"{name}, turn {block + 1} of {_BLOCKS}", *known])
+
+    with Progress("measuring") as progress:
+        for block in range(_BLOCKS - 1):
+            for name in runs:
+                progress.step(step(name, block))
+                take_turn(name)
+    for name in runs:
+        with Progress("measuring", step(name, _BLOCKS - 1)):
+            take_turn(name)
+        yield name, times[name]
 
 
 def _onnxruntime(path: str, feed: dict[str, np.ndarray], threads: int | None) -> Callable[[], Any]:
@@ -170,4 +185,4 @@ def _openvino(path: str, feed: dict[str, np.ndarray], threads: int | None) -> Ca
     return lambda: request.infer(feed)
 
 
-_RUNTIMES = {"onnxruntime": _onnxruntime, "openvino": _openvino}
+RUNTIMES = {"onnxruntime": _onnxruntime, "openvino": _openvino}

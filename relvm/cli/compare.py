@@ -30,16 +30,17 @@ def compare_model(options: argparse.Namespace) -> int:
     inputs = input_values(options, _signature(module, options.function), lambda values: run()(values))
     is_onnx = options.model.endswith(".onnx") and not options.weights  # ONNX Runtime cannot replace weights
     target = chosen_target(options)
-    with Progress("comparing"):
+    with Progress("comparing", "reading") as progress:
         compared = compare(
             options.model if is_onnx else module,
             *inputs,
             function=options.function,
-            modes=None if options.modes is None else options.modes.split(","),
+            modes=options.modes,
             tolerance=options.tolerance,
             target=target,
             fused=not options.unfused,
             dims=parse_dims(options.dim) if is_onnx else None,
+            progress=progress.step,
         )
     if options.json:
         put_json(_comparison_as_json(compared))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import cmd
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, near_matches
 from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Stop
 from relvm.explore.draw.format_value import describe_value
@@ -57,7 +58,7 @@ class Prompt(cmd.Cmd):
     # ---- breakpoints ----
 
     def do_break(self, text: str) -> None:
-        """break WHERE [in FUNCTION]: stop there; without WHERE: list the breakpoints.
+        """break [WHERE [in FUNCTION]]: stop at WHERE, or list the breakpoints.
         WHERE: a value, a function, a kernel, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or an ONNX node."""
         if not text:
             put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
@@ -71,7 +72,7 @@ class Prompt(cmd.Cmd):
         self.debugger.delete(_number(text))
 
     def do_nan(self, text: str) -> None:
-        """nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."""
+        """nan [off]: stop where the first NaN is computed, or no longer."""
         if text not in ("", "off"):
             raise RelvmArgumentError(f"nan {text}: expected `nan` or `nan off`")
         self.debugger.watch_nan(not text)
@@ -79,23 +80,23 @@ class Prompt(cmd.Cmd):
     # ---- running ----
 
     def do_run(self, text: str) -> None:
-        """run: run the function from the beginning, until it stops at a breakpoint or ends."""
+        """run: run from the beginning to a breakpoint or the end."""
         self._begin(self.debugger.run)
 
     def do_start(self, text: str) -> None:
-        """start: run the function from the beginning, and stop before its first instruction."""
+        """start: begin a run, and stop before its first instruction."""
         self._begin(self.debugger.start)
 
     def do_continue(self, text: str) -> None:
-        """continue: continue the run, until it stops at a breakpoint or ends."""
+        """continue: continue the run to the next breakpoint or its end."""
         self._show(self.debugger.resume())
 
     def do_step(self, text: str) -> None:
-        """step: continue to the instruction that computes the next value, also in a called function."""
+        """step: continue to the next value, also in a called function."""
         self._show(self.debugger.step())
 
     def do_next(self, text: str) -> None:
-        """next: continue to the instruction that computes the next value, without stopping in called functions."""
+        """next: continue to the next value, without stopping in callees."""
         self._show(self.debugger.step_over())
 
     def do_stepi(self, text: str) -> None:
@@ -103,15 +104,15 @@ class Prompt(cmd.Cmd):
         self._show(self.debugger.step("instruction"))
 
     def do_nexti(self, text: str) -> None:
-        """nexti: continue to the next instruction, without stopping in called functions."""
+        """nexti: continue to the next instruction, not stopping in callees."""
         self._show(self.debugger.step_over("instruction"))
 
     def do_stepk(self, text: str) -> None:
-        """stepk: continue to the very next instruction, also inside a bytecode kernel."""
+        """stepk: continue to the next instruction, also inside bytecode kernels."""
         self._show(self.debugger.step("kernel"))
 
     def do_nextk(self, text: str) -> None:
-        """nextk: continue to the next instruction of the selected kernel or function, without stopping in callees."""
+        """nextk: continue to the next instruction of this kernel or function."""
         self._show(self.debugger.step_over("kernel"))
 
     def do_finish(self, text: str) -> None:
@@ -153,7 +154,7 @@ class Prompt(cmd.Cmd):
             put(terminal(f"{row.label:<5} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
-        """print NAME: print a value, given by name (`print y`) or register (`print r3`, or in a kernel `print v0`)."""
+        """print NAME: print a value, given by its name or register."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(
@@ -166,9 +167,17 @@ class Prompt(cmd.Cmd):
 
     def do_help(self, text: str) -> None:
         """help [COMMAND]: list the commands, or describe a command."""
-        if text and not hasattr(self, f"do_{text}"):
+        if not text:
+            put(_overview())
+            return
+        if not hasattr(self, f"do_{text}"):
             self.default(text)
-        super().do_help(text)
+        command = getattr(self, f"do_{text}")
+        name = command.__name__.removeprefix("do_")
+        short = ", ".join(_short_names(name))
+        put(
+            inspect.cleandoc(command.__doc__) + (f"\nshort: {short}" if short else "") + f"\nexample: {_EXAMPLES[name]}"
+        )
 
     # ---- parsing and errors ----
 
@@ -178,7 +187,9 @@ class Prompt(cmd.Cmd):
     do_q = do_EOF = do_quit
 
     def default(self, line: str) -> None:
-        raise RelvmNameError(f"unknown command {line.partition(' ')[0]}; `help` lists the commands")
+        name = line.partition(" ")[0]
+        near = near_matches(name, [each for names in _GROUPS.values() for each in names])
+        raise RelvmNameError(f"unknown command {name}{near or '; `help` lists the commands'}")
 
     def onecmd(self, line: str) -> bool:
         """Run a command.  Print an error instead of raising it, so that the next command is read."""
@@ -206,6 +217,57 @@ class Prompt(cmd.Cmd):
             raise RelvmArgumentError("already at the " + ("outermost" if frame > 0 else "innermost") + " function")
         self.frame = frame
         put(found[frame])
+
+
+_GROUPS = {
+    "Breakpoints": ("break", "delete", "nan"),
+    "Run": ("run", "start", "continue", "finish"),
+    "Step": ("step", "next", "stepi", "nexti", "stepk", "nextk"),
+    "Look": ("where", "up", "down", "list", "registers", "print"),
+    "Debugger": ("help", "quit"),
+}
+_EXAMPLES = {
+    "break": "`break y` stops when y is computed, and `break y in f` only in the function f",
+    "delete": "`delete 1` removes the first breakpoint; `break` lists them with their numbers",
+    "nan": "`nan`, then `run`, stops where the first NaN is computed",
+    "run": "`break y`, then `run`, stops when y is computed",
+    "start": "`start`, then `step` again and again, shows each value that is computed",
+    "continue": "`continue` after a stop runs to the next breakpoint",
+    "finish": "`finish` in a called function stops in its caller",
+    "step": "`step` at a call of f stops at the first value of f",
+    "next": "`next` at a call of f stops at the value after the call",
+    "stepi": "`stepi` also stops at instructions that allocate memory",
+    "nexti": "`nexti` at the instruction that calls f stops at the instruction after it",
+    "stepk": "`stepk` at a kernel stops at its first instruction",
+    "nextk": "`nextk` inside a kernel stops at its next instruction",
+    "where": "`where` in f prints f, the function that called it, and so on",
+    "up": "`up`, then `print x`, prints the x of the caller",
+    "down": "`down` after `up` selects the called function again",
+    "list": "`list` marks the instruction at which the run has stopped",
+    "registers": "`registers` prints each register with the name of its value",
+    "print": "`print y`, or `print r3` for a register, or `print v0` inside a kernel",
+    "help": "`help break`",
+    "quit": "`quit`, or Ctrl-D",
+}
+_INDENT = 16  # columns before the description of a command
+
+
+def _short_names(name: str) -> list[str]:
+    command = getattr(Prompt, f"do_{name}")
+    names = [each.removeprefix("do_") for each, value in vars(Prompt).items() if value is command]
+    return [each for each in names if each not in (name, "EOF")]
+
+
+def _overview() -> str:
+    """Return the commands by group, with a line about each."""
+    lines = []
+    for title, names in _GROUPS.items():
+        lines += ["", f"{title}:"]
+        for name in names:
+            _, _, meaning = getattr(Prompt, f"do_{name}").__doc__.split("\n")[0].partition(": ")
+            head = "  " + ", ".join([name, *_short_names(name)])
+            lines.append(f"{head.ljust(_INDENT)}{meaning.removesuffix('.')}")
+    return "\n".join([*lines[1:], "", "`help COMMAND` describes a command, with an example."])
 
 
 def _number(text: str) -> int:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import errno
 import importlib
 import os
 from collections.abc import Callable, Sequence
 
 from relvm import __version__
-from relvm.cli.arguments import Number, Parser, file_name, picture_file
+from relvm.cli.arguments import Number, Parser, Words, file_name, picture_file
 from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
 from relvm.cli.overview import EXAMPLES, RootParser, print_help
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmError, RelvmFileError, near_matches
+from relvm.errors import RelvmError, RelvmFileError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 # The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
@@ -26,6 +24,8 @@ _PASSES = (
 )
 STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c", "assembly")
 QUANTIZATION_MODES = ("dynamic", "static", "int8-weights", "int4-weights")  # relvm.quantization.MODES
+RUNTIMES = ("onnxruntime", "openvino")  # the keys of relvm.cli.bench.RUNTIMES
+COMPARED_MODES = ("reference", "bytecode", "compiled", "onnxruntime")  # relvm.explore.compare.run
 _MAX_INTEGER = (1 << 63) - 1
 
 
@@ -71,14 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _file_error(error: OSError) -> str:
-    text = ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
-    if error.errno != errno.ENOENT or not isinstance(error.filename, str):
-        return text
-    folder, name = os.path.split(error.filename)
-    suffix = os.path.splitext(name)[1]
-    with contextlib.suppress(OSError):
-        text += near_matches(name, [each for each in os.listdir(folder or ".") if each.endswith(suffix)])
-    return text
+    return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -157,7 +150,9 @@ def _add_info(commands) -> None:
 def _add_bench(commands) -> None:
     command = commands.add_parser("bench", help="time a model on random inputs, beside other runtimes")
     _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
-    command.add_argument("--against", metavar="RUNTIME,...", help="onnxruntime, openvino, or both")
+    command.add_argument(
+        "--against", action=Words, words=RUNTIMES, metavar="RUNTIME,...", help="onnxruntime, openvino, or both"
+    )
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
         "--seconds",
@@ -352,7 +347,8 @@ def _add_run(commands) -> None:
     command.add_argument(
         "--exec-mode",
         choices=("bytecode", "compiled", "auto"),
-        help="default: auto, which compiles native code for the next run; with --target: bytecode",
+        help="default: auto, which compiles native code during long runs, and uses what is cached; with --target: "
+        "bytecode",
     )
     command.add_argument("-o", "--output", type=file_name, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
@@ -648,6 +644,8 @@ def _add_compare(commands) -> None:
     _add_inputs(command)
     command.add_argument(
         "--modes",
+        action=Words,
+        words=COMPARED_MODES,
         metavar="MODE,MODE...",
         help="modes to run, compared with the first: reference, bytecode, compiled, and onnxruntime for .onnx models, "
         "if ONNX Runtime is installed (default: all)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from relvm.cli.output import note
 from relvm.cli.progress import Progress
 from relvm.compiler.find_compiler import find_compiler
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, missing_file
 from relvm.frontend.dim_settings import parse_dims
 from relvm.model_loader import build_file, expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
@@ -51,7 +50,7 @@ def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, in
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        raise missing_file(path)
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
             others = " and to --random" if hasattr(options, "random") else ""

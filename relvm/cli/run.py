@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import statistics
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -88,8 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if profile and options.timeline:
         _write_timeline(profile, options)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
-    note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
-    _wait_for_cache(executable)
+    note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}{_how_to_compile(executable)}")
     return 0
 
 
@@ -122,23 +119,12 @@ def _wait_for_native_code(machine: VirtualMachine) -> None:
         machine.wait_compiled()
 
 
-def _wait_for_cache(executable: Executable) -> None:
-    """Wait until the native code is in the cache.
-
-    After a second, print a note.  Ctrl-C ends the program without waiting.
-    """
+def _how_to_compile(executable: Executable) -> str:
+    """Return how to get native code, if the executable has run as bytecode although it can be compiled."""
     upgrade = executable.upgrade
-    if upgrade is None or upgrade.has_ended:
-        return
-    sys.stdout.flush()
-    try:
-        if not upgrade.wait(1.0):
-            note("compiling native code for the next run; Ctrl-C skips this, and --target bytecode does without it")
-            upgrade.wait(None)
-    except RelvmError:
-        return  # the logger "relvm" has printed a warning
-    except KeyboardInterrupt:
-        logging.getLogger("relvm").disabled = True  # suppress the warning that the compiler was interrupted
+    if upgrade is None or not upgrade.can_succeed or upgrade.executable:
+        return ""
+    return " as bytecode; with --repeat 2, native code is compiled first and kept for later runs"
 
 
 def _save_trace(profile: Profile, file: str) -> None:

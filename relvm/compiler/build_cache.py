@@ -1,7 +1,7 @@
 """Build cache: executables of earlier builds, in the cache directory.
 
-Only executables of modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached.  Without an
-origin, the key would be a hash of the whole module.  Computing the hash takes a considerable part of the build time.
+Only executables of modules with a cache key (relvm/ir/cache_key.py), such as model files, are cached.  For other
+modules, the key would be a hash of the whole module.  Computing the hash takes a considerable part of the build time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LOCK_INTERVAL = 0.05  # seconds between two attempts to lock an entry
 class CacheEntry:
     """The place of a build in the cache.
 
-    prefix: the first part of the file name, which is a digest of the module's origin and of the build options.
+    prefix: the first part of the file name, which is a digest of the module's cache key and of the build options.
     """
 
     prefix: str
@@ -67,29 +67,31 @@ def find_entry(
 ) -> CacheEntry | None:
     """Return the cache entry of a build, or None if the build is not cached.
 
-    A build is not cached if the origin of its module is not known, or if the target is "numpy".
+    A build is not cached if its module has no cache key, or if the target is "numpy".
 
     If the build itself calls the C compiler, the entry depends on the compiler and its version.  With exec_mode="auto",
     it does not depend on them, because native code from any compiler is valid.
     """
-    from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
+    from relvm.ir.cache_key import cache_key_of  # a start from the cache does not need it
 
-    origin = origin_of(module)
-    if origin is None or target.kind == "numpy":
+    module_key = cache_key_of(module)
+    if module_key is None or target.kind == "numpy":
         return None
     if exec_mode == "auto":
-        return find_auto_entry(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
+        return find_auto_entry(
+            module_key, module.attributes, target.kind, target.options, fused=fused, portable=portable
+        )
     native = ""
     if target.kind == "c" or exec_mode != "bytecode":
         from relvm.compiler.toolchain import native_settings  # a start from the cache does not need it
 
         native = native_settings(target)
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    return _entry(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
+    return _entry(module_key, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
 
 
 def find_auto_entry(
-    origin: str,
+    module_key: str,
     attributes: tuple,
     target_kind: str,
     target_options: tuple[str, ...] | None,
@@ -99,12 +101,12 @@ def find_auto_entry(
 ) -> CacheEntry:
     """Return the cache entry of a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.
+    module_key, attributes: the cache key and the attributes of the module.
     target_kind, target_options: the fields `kind` and `options` of the Target.
     fused: whether operators are fused into common kernels.
     portable: whether the executable also contains a program for target "bytecode".
     """
-    return _entry(origin, attributes, "auto", target_kind, target_options, fused, portable)
+    return _entry(module_key, attributes, "auto", target_kind, target_options, fused, portable)
 
 
 def _entry(*settings: object) -> CacheEntry:

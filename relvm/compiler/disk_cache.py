@@ -14,8 +14,10 @@ relvm/runtime/trust.py).  These files are not part of the cache, because saved e
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from relvm.data_classes import value_record
@@ -84,11 +86,32 @@ def write(kind: str, name: str, content: bytes | memoryview) -> None:
     limit = limit_bytes()
     if len(content) > limit:
         return
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), _writing:
+        if threading.current_thread().daemon and not threading.main_thread().is_alive():
+            return  # the thread would stop in the middle of the file
         open_cache(create=True).write(kind, name, content, key_suffix(kind, name))
     # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
     if len(content) >= _LARGE_BYTES or name.startswith("0"):
         remove_least_recently_used(limit)
+
+
+_writing = threading.Lock()
+
+
+def _finish_writing() -> None:
+    """Wait until a thread in the background has written its file."""
+    with _writing:
+        pass
+
+
+def _reset_in_child() -> None:
+    """Create a new lock, because a thread that exists only in the parent process can hold the old one."""
+    global _writing
+    _writing = threading.Lock()
+
+
+atexit.register(_finish_writing)
+os.register_at_fork(after_in_child=_reset_in_child)
 
 
 def limit_bytes() -> int:

@@ -29,6 +29,7 @@ from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
+from relvm.runtime.child_processes import child_process
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
@@ -171,7 +172,7 @@ _BACKGROUND_NICENESS = 10
 
 @contextlib.contextmanager
 def in_background() -> Iterator[None]:
-    """A context manager in which the compilers that this thread starts have a low priority."""
+    """A context manager in which the compilers that this thread starts have a low priority, and end at exit."""
     _here.is_background = True
     try:
         yield
@@ -179,8 +180,9 @@ def in_background() -> Iterator[None]:
         _here.is_background = False
 
 
-def _lower_priority() -> None:
-    """Lower the priority of this thread (Linux only).  Its child processes inherit the priority."""
+def _work_in_background() -> None:
+    """Make the compilers of this new thread end at exit.  On Linux, also lower the priority, which they inherit."""
+    _here.is_background = True
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
 
@@ -203,8 +205,8 @@ def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable
         return content
 
     def link() -> bytes:
-        lower = _lower_priority if getattr(_here, "is_background", False) else None
-        with ThreadPool(os.cpu_count(), lower) as pool:
+        prepare = _work_in_background if getattr(_here, "is_background", False) else None
+        with ThreadPool(os.cpu_count(), prepare) as pool:
             objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 
@@ -312,19 +314,21 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
         The compiler failed.  The message contains the command and the compiler's output.
     """
     command = [*compiler.command, *arguments]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | {"TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    _expect_success(command, done.returncode, done.stdout)
-    return done.stdout
-
-
-def _expect_success(command: list[str], code: int, output: str) -> None:
+    options: dict[str, Any] = {
+        "cwd": folder,
+        "env": os.environ | {"TMPDIR": str(folder)},
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "text": True,
+    }
+    if getattr(_here, "is_background", False):
+        with child_process(command, **options) as process:
+            output = process.communicate()[0]
+        code = process.returncode
+    else:
+        done = subprocess.run(command, **options)
+        code, output = done.returncode, done.stdout
     if code != 0:
         shown = textwrap.indent(output[:4000].strip(), "  ")
         raise RelvmToolchainError(f"the C compiler failed ({code}): {shlex.join(command)}\n{shown}")
+    return output

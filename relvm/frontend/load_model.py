@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, missing_file
 from relvm.frontend.weights import Weights, bind_weights
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import read_text
@@ -57,6 +57,8 @@ def read_model(
                 )
             module = parse_module(read_text(path), str(path))
             return module if weights is None else bind_weights(module, weights, function=function)
+    if not path.exists():
+        raise missing_file(path)
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file with the suffix {path.suffix or '(none)'}"
     )

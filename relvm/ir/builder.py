@@ -321,17 +321,18 @@ class Builder:
         call = KernelCall(kernel, self._operands(kernel, args), origins=self._origins())
         return self.emit(call if result is None else replace(call, type=result), name)
 
-    def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
+    def match_cast(self, value: Expr, type_: Type, name: str | None = None, where: str = "") -> Var:
         """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
         A dimension variable that first occurs in `type_`, such as `n`, gets the actual size as its value.  `name` is
-        the name of the new variable.
+        the name of the new variable.  `where` is the beginning of the error message, or "" to begin with the names of
+        the function and the variable.
         """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
         (cast,) = typed.bindings
         var = Var(self._unique(name or "cast", name is None), type=type_, origins=self._origins())
-        frame.bindings.append(MatchCast(var, cast.value))
+        frame.bindings.append(MatchCast(var, cast.value, where))
         frame.dims.update(plain_dim_vars(type_))
         return var
 

@@ -14,21 +14,21 @@ from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
 # A bound of at least this magnitude means the end of the axis.  ONNX models contain INT_MAX or INT64_MAX.
-_FAR = 1 << 31
+FAR = 1 << 31
 
 
 def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     """Return the number of elements of `range(size)[begin:end:step]`, for every size >= 0."""
-    begin, end = (max(-_FAR, min(_FAR, bound)) for bound in (begin, end))
+    begin, end = (max(-FAR, min(FAR, bound)) for bound in (begin, end))
     if isinstance(size, int):
         return len(range(size)[begin:end:step])
-    if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
+    if (begin, end) == ((0, FAR) if step > 0 else (FAR, -FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
     if step < 0:  # count from the last element down to the first element that is excluded
-        start = _clamp_bound(size, begin, -1, dim_op("sub", size, 1))
-        stop = _clamp_bound(size, end, -1, dim_op("sub", size, 1))
+        start = clamp_bound(size, begin, -1, dim_op("sub", size, 1))
+        stop = clamp_bound(size, end, -1, dim_op("sub", size, 1))
         return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
-    start, stop = _clamp_bound(size, begin, 0, size), _clamp_bound(size, end, 0, size)
+    start, stop = clamp_bound(size, begin, 0, size), clamp_bound(size, end, 0, size)
     if start == 0 and step == 1:
         return stop
     if stop == size and begin > 0 and step == 1:
@@ -36,16 +36,18 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     return dim_op("max", dim_op("floordiv", stop - start + step - 1, step), 0)
 
 
-def _clamp_bound(size: AnyDim, bound: int, low: int, high: AnyDim) -> AnyDim:
+def clamp_bound(size: AnyDim, bound: AnyDim, low: int, high: AnyDim) -> AnyDim:
     """Convert `bound`, a bound of a slice, to an index in [low, high], as Python does.
 
     A negative bound counts from the end of the axis.  A bound outside [low, high] is then clamped.
 
-    size: the size of the axis.
+    size: the size of the axis.   bound: an integer, or a dimension that is never negative.
     """
-    if bound >= _FAR:
+    if not isinstance(bound, int):
+        return dim_op("min", high, bound)
+    if bound >= FAR:
         return high
-    if bound <= -_FAR:
+    if bound <= -FAR:
         return low
     if bound < 0:
         return dim_op("max", size + bound, low)
@@ -63,10 +65,10 @@ def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)
-    if begin >= _FAR:
+    if begin >= FAR:
         return size - 1 if step < 0 else size
     if begin < 0:
-        begin = max(begin, -_FAR)
+        begin = max(begin, -FAR)
         return maximum(size + begin, 0)
     if step > 0:
         return begin
@@ -76,7 +78,7 @@ def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
 def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
     index = [slice(None)] * x.ndim
     for axis, *bounds in zip(axes or range(len(begin)), begin, end, steps or (1,) * len(begin), strict=True):
-        index[axis] = slice(*(bounds if bounds[2] > 0 or bounds[1] > -_FAR else (bounds[0], None, bounds[2])))
+        index[axis] = slice(*(bounds if bounds[2] > 0 or bounds[1] > -FAR else (bounds[0], None, bounds[2])))
     return x[tuple(index)]
 
 

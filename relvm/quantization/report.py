@@ -44,6 +44,9 @@ class OutputError:
         the outputs are equal, and None if the output is not a float tensor, or the shapes differ.
     changed
         The share of elements that differ, from 0 to 1, or None if the shapes differ.
+    warning
+        Why the error says little about the quantized model, or "".  For example, an output that is nearly constant on
+        the inputs has a small error although the model can be wrong.
     """
 
     name: str
@@ -51,6 +54,7 @@ class OutputError:
     mean_error: float | None
     sqnr_db: float | None
     changed: float | None
+    warning: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +99,9 @@ class QuantizationReport(Displayed):
         width = 5 if any(row[4] for row in rows[1:]) else 4
         lines += text_table(row[:width] for row in rows)
         lines.append(f"measured with relvm on {self.samples} input{'s' if self.samples > 1 else ''}")
+        warnings = [f"warning: {_short_name(each.name)}: {each.warning}" for each in self.errors if each.warning]
+        if warnings:
+            lines += [*warnings, "The errors of these outputs say little.  Measure them on typical inputs."]
         return "\n".join(lines)
 
 
@@ -107,12 +114,16 @@ def _size(size_bytes: int) -> str:
     return f"{size_bytes} bytes" if unit == "bytes" else f"{size:.{1 if size < 100 else 0}f} {unit}"
 
 
+def _short_name(name: str) -> str:
+    name = terminal(name)
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 3]}..."
+
+
 def _error_row(error: OutputError) -> tuple[str, ...]:
     def text(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)
 
-    name = terminal(error.name)
-    name = name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 3]}..."
+    name = _short_name(error.name)
     if error.changed is None:
         return name, "other shape", "", "", ""
     numbers = text(error.max_error, ".3g"), text(error.mean_error, ".3g"), text(error.sqnr_db, ".1f")
@@ -120,6 +131,8 @@ def _error_row(error: OutputError) -> tuple[str, ...]:
 
 
 _MAX_NAME = 32  # characters of an output's name in the table
+_SMALL_RANGE = 0.01  # range of a nearly constant output, as a share of its largest absolute value
+_SATURATED = 1e-3  # largest distance from 0 or 1 of the elements of a saturated output
 
 
 class ErrorMeter:
@@ -152,14 +165,17 @@ class _OutputMeter:
     def __init__(self) -> None:
         self.count = self.changed = 0
         self.largest = self.total = self.signal = self.noise = 0.0
-        self.has_numbers = self.has_floats = True
+        self.has_numbers = self.has_floats = self.is_finite = self.is_saturated = True
         self.has_other_shape = False
+        self.least, self.most = math.inf, -math.inf  # of the original output
+        self.texts: set[Any] = set()  # the elements that are not numbers
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
         self.count += expected.size
         is_equal = expected == found
         if expected.dtype.kind in "OUST":
             self.has_numbers = self.has_floats = False
+            self.texts.update(expected.ravel().tolist())
             self.changed += int(np.count_nonzero(~is_equal))
             return
         self.has_floats &= expected.dtype.kind not in "biu"
@@ -173,18 +189,37 @@ class _OutputMeter:
         self.total += float(error.sum())
         self.signal += float(np.square(before[np.isfinite(before)]).sum())
         self.noise += float(np.square(error).sum())
+        self.is_finite &= bool(np.isfinite(before).all())
+        self.is_saturated &= bool((np.minimum(np.abs(before), np.abs(before - 1)) <= _SATURATED).all())
+        self.least = min(self.least, float(before.min(initial=math.inf)))
+        self.most = max(self.most, float(before.max(initial=-math.inf)))
+
+    def warning(self) -> str:
+        """Return why the error of the output says little about the quantized model, or ""."""
+        if self.count == 0:
+            return "it has no elements"
+        if not self.has_numbers:
+            return "all elements are equal" if len(self.texts) < 2 else ""
+        if not self.is_finite:
+            return "it contains NaN or infinite elements"
+        if self.least == self.most:
+            return f"{'it has one element' if self.count == 1 else 'all elements are equal'} ({self.least:.5g})"
+        if self.has_floats and self.most - self.least <= _SMALL_RANGE * max(abs(self.least), abs(self.most)):
+            return f"it is nearly constant ({self.least:.5g} to {self.most:.5g})"
+        if self.has_floats and self.is_saturated:
+            return f"it is saturated: all elements are within {_SATURATED:g} of 0 or 1"
+        return ""
 
     def error(self, name: str) -> OutputError:
         if self.has_other_shape:
             return OutputError(name, None, None, None, None)
         count = max(self.count, 1)
         if not self.has_numbers:
-            return OutputError(name, None, None, None, self.changed / count)
+            return OutputError(name, None, None, None, self.changed / count, self.warning())
         with np.errstate(divide="ignore", invalid="ignore"):
             sqnr = float(10 * np.log10(np.float64(self.signal) / self.noise)) if self.noise else math.inf
-        return OutputError(
-            name, self.largest, self.total / count, sqnr if self.has_floats else None, self.changed / count
-        )
+        sqnr_db = sqnr if self.has_floats else None
+        return OutputError(name, self.largest, self.total / count, sqnr_db, self.changed / count, self.warning())
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relvm.bytecode.container import section_slices
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path, missing_file
 from relvm.runtime.elf import MAGIC, find_section
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOURCE_SUFFIXES = (".onnx", ".relvm")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
-LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
+LIBRARY_SECTION = ".relvm"  # the ELF section of a module library that contains the executable
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
@@ -232,6 +232,8 @@ def open_file(path: str | os.PathLike, shown: str | os.PathLike | None = None) -
     expect_path("path", path)
     try:
         file = open(path, "rb", opener=_open_nonblocking)  # noqa: SIM115  (the caller closes it)
+    except FileNotFoundError:
+        raise missing_file(path) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _cycle(path) from None

@@ -18,11 +18,15 @@ _SHORT = 30  # maximum length in characters of a value in a message
 def as_tensor(value: Any, stated: str) -> Any:
     """Return a number or a (nested) list as an array, if the parameter is a tensor, and it can hold the values.
 
+    If the parameter is a scalar of dtype f64, return an integer as a float.
+
     Return any other value unchanged, so that the machine accepts or rejects it.
 
     value: an argument.
     stated: the type of the parameter, as text, such as "f32[n, 3]".
     """
+    if stated == "f64" and type(value) is int:
+        return float(value)
     number = tensor_dtype_row(stated)
     if number is None or not isinstance(value, bool | int | float | str | list | tuple | np.generic):
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -188,29 +189,50 @@ def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> Non
     assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
 
 
-def test_a_run_does_not_wait_for_the_compiler_and_ctrl_c_ends_it(folder: Path) -> None:
-    """The result comes from kernel bytecode.  The compiler of this test never ends."""
+def stuck_compiler(folder: Path) -> dict[str, str]:
+    """Return environment variables for a C compiler that never ends.  It starts a process, as gcc does.
+
+    The processes write their ids to the file `started`.
+    """
     slow = folder / "slow"
-    slow.write_text('#!/bin/sh\ncase "$*" in *--version*|*-dM*) exec gcc "$@";; esac\nexec sleep 600\n')
+    slow.write_text(
+        '#!/bin/sh\ncase "$*" in *--version*|*-dM*) exec gcc "$@";; esac\nsleep 600 &\n'
+        f'echo $$ $! >> "{folder}/started"\nwait\n'
+    )
     slow.chmod(0o755)
-    environment = os.environ | {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache")}
-    command = [sys.executable, "-m", "relvm", "run", "model.relvm", "--input", "x=x.npy"]
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as run:
-        assert run.stderr is not None
-        while "compiling native code for the next run" not in run.stderr.readline():
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    return {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(temporary)}
+
+
+def test_a_run_ends_when_its_result_is_printed(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", cwd=folder, **stuck_compiler(folder))
+    assert done.returncode == 0 and "float32[1, 3]" in done.stdout
+    assert "as bytecode; with --repeat 2, native code is compiled first" in done.stderr
+    assert not list((folder / "temporary").iterdir())
+
+
+def test_ctrl_c_ends_the_compiler_and_its_processes(folder: Path) -> None:
+    command = [sys.executable, "-m", "relvm", "run", "model.relvm", "--input", "x=x.npy", "--repeat", "2"]
+    environment = os.environ | stuck_compiler(folder)
+    started = folder / "started"
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=folder, env=environment, **streams) as run:
+        while not (started.exists() and started.read_text().endswith("\n")):
             assert run.poll() is None
-        os.killpg(run.pid, signal.SIGINT)
-        out, error = run.communicate(timeout=60)
-    assert (run.returncode, error) == (0, "")
-    assert "float32[1, 3]" in out
+        run.send_signal(signal.SIGINT)
+        _, error = run.communicate(timeout=60)
+    assert (run.returncode, error) == (130, "relvm: interrupted\n")
+    for process in started.read_text().split():
+        wait_until_ended(int(process))
+    assert not list((folder / "temporary").iterdir())
+
+
+def wait_until_ended(process: int) -> None:
+    """Wait until a process has ended.  A process whose parent has ended can remain as a zombie for a moment."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            pass
 
 
 def test_run_prints_the_instructions_of_kernels(folder: Path) -> None:
@@ -350,7 +372,7 @@ def test_tables_have_every_row(folder: Path, table: str, names) -> None:
         (["run", "model.relvm", "--input", "x=model.relvm"], ["model.relvm", ".npy"]),
         (
             ["run", "model.relvm", "--input", "x=none.npy"],
-            ["relvm: error: none.npy: No such file or directory; did you mean "],
+            ["relvm: error: none.npy: No such file or directory"],
         ),
         (["run", "model.relvm", "--random", "--function", "f"], ["no function f; expected one of main"]),
         (["verify", "model.relvm"], ["expected an executable (.rvm, .so)", "relvm compile"]),

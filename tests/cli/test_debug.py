@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from modes import MODES
 
+from relvm.cli.debug import Prompt
+
 TEXT = """def main(x: f32[n], k: i64) -> f32[n] {
   a = add(x, x)
   b = if k > 0 then @main(a, k - 1) else a
@@ -122,15 +124,30 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert any(
         line.startswith("RelvmNameError: no register holds y here; the named values are: k, x") for line in lines
     )
-    assert lines[-1].strip() == "nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."
+    assert lines[-2] == "nan [off]: stop where the first NaN is computed, or no longer."
 
 
 def test_help_knows_the_short_names_too(tmp_path: Path) -> None:
-    done = debug(tmp_path, "help b\nhelp si\nhelp\n")
+    done = debug(tmp_path, "help b\nhelp si\nhelp\nstap\n")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("break WHERE [in FUNCTION]: stop there;")
-    assert "\nstepi: continue to the very next instruction.\n" in done.stdout
-    assert {"b", "si", "bt", "break", "stepi", "where"} < set(done.stdout.split())
+    assert done.stdout.startswith("break [WHERE [in FUNCTION]]: stop at WHERE")
+    assert "\nstepi: continue to the very next instruction.\nshort: si\nexample: `stepi` " in done.stdout
+    assert "\nBreakpoints:\n  break, b      stop at WHERE" in done.stdout
+    assert "\n  where, bt     print the call stack" in done.stdout
+    assert "unknown command stap; did you mean step" in done.stdout
+
+
+def test_help_has_a_line_and_an_example_for_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    prompt = Prompt(None, "main", [])
+    commands = {value.__name__ for name, value in vars(Prompt).items() if name.startswith("do_")}
+    prompt.onecmd("help")
+    listed = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in listed.splitlines())
+    for command in commands:
+        name = command.removeprefix("do_")
+        assert len(re.findall(rf"^  {name}(,| )", listed, re.MULTILINE)) == 1
+        prompt.onecmd(f"help {name}")
+        assert "\nexample: `" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

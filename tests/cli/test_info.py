@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cli.test_commands import TEXT, relvm
 from frontend.onnx_models import onnx
 
+from relvm.cli import bench
 from relvm.cli.main import main
 
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
@@ -92,6 +94,15 @@ def test_bench_compares_with_onnxruntime(folder: Path) -> None:
         assert row["quartiles"][0] <= row["seconds"] <= row["quartiles"][1]
 
 
+def test_each_runtime_is_reported_when_its_measurement_ends() -> None:
+    calls: list[str] = []
+    runs = {name: partial(calls.append, name) for name in ("relvm", "peer")}
+    measured = bench._measure_runs(runs, 0.0)
+    name, times = next(measured)
+    assert (name, len(times), calls.count("relvm"), calls.count("peer")) == ("relvm", 7, 7, 6)
+    assert [name for name, _ in measured] == ["peer"] and calls.count("peer") == 7
+
+
 @pytest.mark.parametrize(("share", "is_noted"), [(0.05, False), (0.3, True)])
 def test_bench_tells_when_the_machine_is_busy(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], share: float, is_noted: bool
@@ -103,7 +114,7 @@ def test_bench_tells_when_the_machine_is_busy(
 
 def test_what_bench_refuses(folder: Path) -> None:
     done = relvm("bench", "model.onnx", "--against", "onnxruntim", cwd=folder)
-    assert done.returncode == 1 and "did you mean onnxruntime?" in done.stderr
+    assert done.returncode == 2 and "did you mean onnxruntime?" in done.stderr
     done = relvm("bench", "model.relvm", "--against", "onnxruntime", cwd=folder)
     assert done.returncode == 1 and "only for .onnx models" in done.stderr
 

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from relvm.cli.main import main, make_parser
+from relvm.cli import bench
+from relvm.cli.arguments import Words
+from relvm.cli.main import COMPARED_MODES, RUNTIMES, main, make_parser
 from relvm.cli.overview import EXAMPLES
+from relvm.explore.compare.run import MODES, ONNXRUNTIME
 
 COMMANDS = make_parser().parse_args(["help"]).parsers
+
+
+def test_lists_of_choices_are_those_of_the_library() -> None:
+    """The parser does not import the library, to start quickly."""
+    assert (*MODES, ONNXRUNTIME) == COMPARED_MODES
+    assert tuple(bench.RUNTIMES) == RUNTIMES
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"]])
@@ -53,6 +62,43 @@ def test_an_unknown_command(arguments: list[str], message: str, capsys: pytest.C
     assert message in capsys.readouterr().err
 
 
+CHOICES = {
+    (command, action.option_strings[0], choice)
+    for command, parser in COMMANDS.items()
+    for action in parser._actions
+    if action.option_strings
+    for choice in (action.words if isinstance(action, Words) else action.choices or ())
+}
+
+
+def misspelled(word: str) -> set[str]:
+    """Return words that differ from `word` in one letter or in case, and its first half."""
+    changed = {word[:-1], f"{word}s", word[0] + word[2:], word.upper(), word[: len(word) // 2]}
+    return {each for each in changed if len(each) > 2}
+
+
+@pytest.mark.parametrize(("command", "option", "choice"), sorted(CHOICES))
+def test_each_choice_is_suggested_if_it_is_misspelled(
+    command: str, option: str, choice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = COMMANDS[command]
+    for word in misspelled(choice) - {each for _, _, each in CHOICES}:
+        with pytest.raises(SystemExit):
+            parser.parse_args(["model.onnx", "-o", "out", option, word])
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert f" argument {option}" in message or f"/{option}: " in message
+        assert "; did you mean " in message
+        if len(word) > len(choice) // 2:
+            assert choice in message.partition("; did you mean ")[2]
+
+
+def test_targets_are_suggested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.relvm").write_text("def main(x: f32[n]) -> f32[n] = relu(x)")
+    for word, target in (("bytcode", "bytecode"), ("byte", "bytecode"), ("Numpy", "numpy"), ("x86_64-v3", "x86-64-v3")):
+        assert main(["run", str(tmp_path / "m.relvm"), "--random", "--target", word]) == 1
+        assert f"; did you mean {target}" in capsys.readouterr().err
+
+
 def test_entries_of_the_tables_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", "matmul", "add"]) == 0
     matmul, add = capsys.readouterr().out.split("\n\nadd ")
@@ -69,5 +115,6 @@ def test_several_models(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
         Path(f"{name}.relvm").write_text("def main(x: f32[n]) -> f32[n] = relu(x)")
     assert main(["info", "one.relvm", "two.relvm"]) == 0
     assert capsys.readouterr().out.count("\n\nfile: two.relvm\n") == 1
-    assert main(["info", "tow.relvm"]) == 1
-    assert "tow.relvm: No such file or directory; did you mean two.relvm" in capsys.readouterr().err
+    for wrong in ("tow.relvm", "two.rlvm", "two"):
+        assert main(["info", wrong]) == 1
+        assert f"{wrong}: No such file or directory; did you mean two.relvm" in capsys.readouterr().err

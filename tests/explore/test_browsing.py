@@ -195,13 +195,28 @@ def test_a_profile_colors_its_kernels(opened) -> None:
     profile = vm.VirtualMachine(vm.build(module)).profile("main", *arguments)
     browser = opened(browse_dataflow(module, profile=profile))
     assert "hot" in element(browser, "a = matmul add relu").get_attribute("class").split()
-    assert browser.find_element(By.ID, "legend").text.endswith("s")
+    legend = browser.find_element(By.ID, "legend").text
+    assert legend.startswith("time of a kernel: 0") and legend.endswith("s")
     assert "Longest times" in browser.find_element(By.ID, "panel").get_property("textContent")
     element(browser, "a = matmul add relu").click()
     for words in ("GB/s", "GFLOP/s", "calls", "share"):
         assert words in panel(browser), words
     with pytest.raises(RelvmArgumentError, match="profile: the module has no kernel matmul_"):
         browse_dataflow(parse_module(CALLS), profile=profile)
+
+
+def test_the_scale_of_colors_is_that_of_kernels_also_for_closed_boxes(opened) -> None:
+    module = parse_module(TEXT)
+    arguments = np.ones((8, 64), np.float32), np.ones((64, 64), np.float32), True
+    profile = vm.VirtualMachine(vm.build(module)).profile("main", *arguments)
+    kernels = {row.name: row.seconds / row.count for row in profile.rows if row.kind == "kernel"}
+    for depth in (0, 1, 3):
+        browser = opened(browse_dataflow(module, profile=profile, depth=depth))
+        assert browser.execute_script("return hottest") == pytest.approx(max(kernels.values()))
+        shares = browser.execute_script(
+            "return [...document.querySelectorAll('.item.hot')].map((each) => +each.style.getPropertyValue('--share'))"
+        )
+        assert shares and max(shares) == 1
 
 
 def test_colors_follow_the_system_or_the_setting(opened) -> None:

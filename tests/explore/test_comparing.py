@@ -114,6 +114,13 @@ def test_the_first_value_that_differs_is_that_of_the_wrong_operator(module: Modu
     assert "the first is a" in str(compared) and compared._repr_html_().count("<tr style=") == 5
 
 
+def test_progress_names_each_mode() -> None:
+    module, modes = parse_module("def main(x: f32[2]) -> f32[2] = relu(x)"), ["bytecode", "reference"]
+    reported: list[str] = []
+    assert compare(module, modes=modes, target="bytecode", progress=reported.append).agrees
+    assert reported == modes
+
+
 def test_checks_of_imported_models_have_no_value_to_compare(tmp_path: Path) -> None:
     x, y = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("x", ["n", "m"]), ("y", None))

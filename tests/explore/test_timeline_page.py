@@ -106,6 +106,9 @@ def test_kernels_show_their_share_of_the_time(browser, tmp_path: Path) -> None:
         assert [share for _, share in shares] == ["25.0 %", "75.0 %"]
         if side == "right":
             assert [text for text, _ in shares] == [f"kernel {first}", f"kernel {second}"]
+        for line in browser.find_elements(By.CSS_SELECTOR, f"#{side} .line:has(.time)"):  # they do not cover the code
+            share, code = (line.find_element(By.CSS_SELECTOR, each).rect for each in (".time", "code"))
+            assert share["x"] + share["width"] <= code["x"]
     row = browser.find_elements(By.CSS_SELECTOR, "#right .line:has(.time)")[1].rect
     box = browser.find_element(By.CSS_SELECTOR, "#right .lines").rect
     assert box["y"] <= row["y"] < box["y"] + box["height"]

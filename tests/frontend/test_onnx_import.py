@@ -317,7 +317,7 @@ def test_every_converter_is_tried() -> None:
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
     elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
     # _SAME_SEMANTICS contains ONNX operators that correspond to relvm operators, which have their own samples.
-    from relvm.frontend.onnx.ops.elementwise_matmul_conv import _SAME_SEMANTICS
+    from relvm.frontend.onnx.ops.elementwise import _SAME_SEMANTICS
 
     names = {name.rpartition(".")[2] for name in supported_operators()}
     assert not names - tried - elsewhere - set(_SAME_SEMANTICS) - OPERATORS.keys()

@@ -321,7 +321,7 @@ def test_an_annotation_that_cannot_be_proven_is_checked():
         return x + z
 
     same(run(f, X[0], X[1]), X[0] + X[1])
-    assert "z = match_cast(y, f32[n])" in print_module(f.module)
+    assert 'z = match_cast(y, f32[n], "test_script.py:' in print_module(f.module)
 
 
 def test_annotations_may_be_strings():

@@ -32,6 +32,7 @@ M = np.array([[7, -7, 9], [-4, 5, 0]], np.int32)
 B = np.array([[True, False, True], [False, False, True]])
 INPUTS = {"x": X, "k": K, "m": M, "b": B, "i": 1, "j": -2}
 HEADER = """from __future__ import annotations
+import math
 import numpy as np
 
 
@@ -87,6 +88,10 @@ k, 1:3
 None, k
 [0, 2]
 k[0]
+x > 0
+x[:, 0] > 0
+x < -9
+np.array([True, False, True, True])
 :, np.array([1, 1])
 """.strip().splitlines()
 
@@ -213,7 +218,65 @@ np.ones_like(m)
 np.full_like(x, 2)
 np.full_like(x, 3, dtype=np.int64)
 np.arange(4) + k
+b.sum()
+b.mean(axis=0)
+m.mean()
+m.var(axis=1)
+x / 2
+np.divide(x, 2)
+np.hstack([x, x])
+np.hstack((x[0], x[1]))
+np.vstack([x, x[0]])
+np.flip(x)
+np.flip(x, 0)
+np.flip(x, (0, -1))
+np.repeat(x, 3)
+np.repeat(x, 2, axis=1)
+np.tile(x, 2)
+np.tile(x[0], (2, 3))
+np.split(x, 2)[1]
+np.split(x, (1, 4), axis=1)[2]
+np.roll(x, 1)
+np.roll(x, -7)
+np.roll(x, 2, axis=1)
+np.outer(x[0], x[1])
+np.sort(x)
+np.sort(x, axis=0)
+np.sort(x, axis=None)
+np.argsort(x, axis=1)
+np.linalg.norm(x)
+np.linalg.norm(x, axis=1, keepdims=True)
+np.linalg.norm(x[0], 2)
+np.isinf(x)
+np.isfinite(x)
+np.nonzero(x[0] > 0)[0]
+np.flatnonzero(x > 0)
+math.sqrt(2.0) * x
+x / math.sqrt(x.shape[1])
+x / np.float32(np.sqrt(len(x)))
+x * math.pi
+x * i ** 2
+x * max(i, 3) * abs(j)
+x * math.exp(0.5 * i)
+x * math.floor(i / 2)
+x * 2 if math.floor(2.5 * i) == 2 else x
+x + sum([x[0], x[1]])
+x + sum(x[0] * c for c in (1, 2, 3) if c != 2)
+np.stack([x[0] * c for c in range(3)])
+max([x[0], x[1]]) if False else x
+x if i in (1, 2) else -x
+x if i not in (1, 2) else -x
+x if x is not None else -x
+x if x.shape == (4, 6) else -x
+x if x.shape != (len(x), 7) else -x
+x if x.dtype == np.float32 else -x
+x + +i
+pow(x, 2)
+np.stack([*(x, x), -x])
+np.concatenate([x] + [x])
 np.arange(len(x))
+np.eye(len(x))
+np.eye(len(x), x.shape[1], dtype=np.float32) + x
 np.arange(1, x.shape[1])
 x * np.sqrt(2.0)
 x + np.float32(0.5)
@@ -288,6 +351,7 @@ def test_each_function_and_method_is_tested() -> None:
     assert [name for name in FUNCTIONS if name not in UFUNCS and f"np.{name}(" not in text] == [
         "flatten",
         "permute_dims",
+        "norm",
     ]
     assert [name for name in METHODS if f".{name}(" not in text] == []
 
@@ -326,7 +390,23 @@ WRONG = [
     ("x[k, None, 0]", RelvmTypeError, "index twice"),
     ("x[1.5]", RelvmTypeError, "expected integers as indices, got 1.5"),
     ("x[True]", RelvmTypeError, "expected integers as indices, got True"),
-    ("x[x > 0]", RelvmTypeError, r"expected integers as indices, got bool\[4, 6\]"),
+    ("x[x > 0, 0]", RelvmTypeError, "expected a tensor of bool as the only index"),
+    ("x[b]", RelvmTypeError, "the index: expected dimension 0 to be 4, got 2"),
+    ("x[None][0, 0, 0][b]", RelvmTypeError, r"cannot index f32\[\]"),
+    ("x.sum(dim=0)", RelvmArgumentError, "unexpected keyword argument 'dim'; write axis"),
+    ("m / 2", RelvmTypeError, "write // for integers, or convert a tensor, as in x.astype"),
+    ("m * 0.5", RelvmTypeError, "0.5 cannot be used as i32; convert the tensor, as in x.astype"),
+    ("np.linalg.norm(x, 1)", RelvmArgumentError, "expected ord=None, or ord=2 for vectors"),
+    (
+        "np.split(x, 3)",
+        RelvmShapeError,
+        "expected a size that is a multiple of 3; every dimension must be",
+    ),
+    ("np.nonzero(x)", RelvmTypeError, "expected a tensor of rank 1"),
+    ("[row.sum() for row in x[: len(k) - i]]", RelvmTypeError, "has a symbolic number of items; write a loop"),
+    ("x.relu()", RelvmTypeError, "no attribute relu; write relu"),
+    ("x.exp()", RelvmTypeError, "no attribute exp; write np.exp"),
+    ("x.unsqueeze(0)", RelvmTypeError, "no attribute unsqueeze; write np.expand_dims"),
     ("x['a']", RelvmTypeError, "expected integers as indices, got 'a'"),
     ("x[::0]", RelvmArgumentError, "step"),
     ("x[i::-1]", RelvmArgumentError, "must be a positive integer"),

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from relvm import aot, explore, language, script, vm
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError
 from relvm.frontend.script.names import SCRIPT_FUNCTIONS
 from relvm.ir.printer import print_module
 
 Rows = Annotated[language.Tensor, "f32[n, 2]"]
+Vector = Annotated[language.Tensor, "f32[n]"]
 T = language
 
 
@@ -57,8 +58,6 @@ def test_annotated_types_need_one_string(metadata: tuple) -> None:
 
 
 def test_functions_of_scripts_are_called_in_scripts_only() -> None:
-    with pytest.raises(RelvmTypeError, match=r'to run it: vm.VirtualMachine\(vm.build\(halves\)\)\["halves"\]'):
-        halves(np.ones((1, 2), np.float32))
     for name, function in SCRIPT_FUNCTIONS.items():
         with pytest.raises(RelvmTypeError, match=f"{name} can only be called in a function decorated with @script"):
             function(1, 2)
@@ -72,3 +71,40 @@ def test_functions_that_take_modules_take_scripts() -> None:
     assert aot.build(halves, entry="halves").config
     with pytest.raises(RelvmTypeError, match=r"build: module: expected an ir\.Module.*, got int"):
         vm.build(3)
+
+
+def test_a_script_is_called_with_arrays() -> None:
+    @script
+    def scaled(x: Vector, factor: float = 2.0, *, shift: float = 0.0):
+        return x * factor + shift, x.max()
+
+    assert scaled([1, 2])[0].tolist() == [2, 4]
+    result, largest = scaled(np.float32([1, 2, 3]), shift=1.0, factor=3)
+    assert result.tolist() == [4, 7, 10] and largest.item() == 3
+    assert scaled.model is scaled.model
+    with pytest.raises(RelvmArgumentError, match=r"scaled: got an unexpected .* 'shif'; expected \(x, factor, shift\)"):
+        scaled([1], shif=3)
+    with pytest.raises(RelvmTypeError, match="expected a tensor of rank 1"):
+        scaled(np.ones((2, 2), np.float32))
+
+
+def test_a_script_with_an_error_raises_it_when_it_is_called() -> None:
+    @script
+    def wrong(x: Vector):
+        return x.relu()
+
+    @script
+    def _private(x: Vector):
+        return x
+
+    with pytest.raises(RelvmTypeError, match=r"test_script_types\.py:\d+:\d+: .*; write relu\(x\)"):
+        wrong([1, 2])
+    with pytest.raises(RelvmNameError, match="_private is private, because its name begins with _"):
+        _private([1, 2])
+    assert "write relu(x)" in wrong._repr_mimebundle_()["text/plain"]
+
+
+def test_a_notebook_shows_the_program_of_a_script() -> None:
+    shown = halves._repr_mimebundle_()
+    assert shown["text/plain"].startswith("<script halves>\ndef ") and len(shown["text/plain"].splitlines()) <= 11
+    assert "<b>&lt;script halves&gt;</b>" in shown["text/html"] and "<script" not in shown["text/html"]

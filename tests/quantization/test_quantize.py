@@ -350,6 +350,37 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     relvm.quantize(model, tmp_path / "q.onnx", "int8-weights", inputs=inputs)  # does not need onnxruntime
 
 
+@pytest.mark.parametrize(
+    ("outputs", "warning"),
+    [
+        ([random(9), random(9)], ""),
+        ([np.int64([1, 2])], ""),
+        ([np.array([True, False])], ""),
+        ([np.array(["a", "b"], object)], ""),
+        ([0.5, 0.9], ""),
+        ([np.float32([0.5, 0.501])], "it is nearly constant (0.5 to 0.501)"),
+        ([np.float32([-800, -800.5])], "it is nearly constant (-800.5 to -800)"),
+        ([np.zeros(3, np.float32)], "all elements are equal (0)"),
+        ([np.ones(3), np.ones(3)], "all elements are equal (1)"),
+        ([np.int64([7, 7])], "all elements are equal (7)"),
+        ([np.array(["a", "a"], object)], "all elements are equal"),
+        ([2.0], "it has one element (2)"),
+        ([np.float32([[0, 1], [0.9999, 1e-5]])], "it is saturated: all elements are within 0.001 of 0 or 1"),
+        ([np.float32([1, 2]), np.float32([1, np.nan])], "it contains NaN or infinite elements"),
+        ([np.float32([1, np.inf])], "it contains NaN or infinite elements"),
+        ([np.ones((0, 3), np.float32)], "it has no elements"),
+    ],
+)
+def test_warnings_about_outputs_whose_error_says_little(outputs: list[Any], warning: str) -> None:
+    meter = ErrorMeter(["good", "y"])
+    for output in outputs:
+        meter.add([random(5), output], [random(5), output])
+    good, error = meter.errors()
+    assert (good.warning, error.warning) == ("", warning)
+    report = QuantizationReport("dynamic", "q.onnx", 2, 1, {}, (good, error), len(outputs))
+    assert str(report).count("\nwarning: y: ") == str(report).count("say little") == bool(warning)
+
+
 def test_errors_of_all_kinds_of_outputs() -> None:
     meter = ErrorMeter(["floats", "integers", "strings", "shape", "list", "equal"])
     before = [

@@ -13,8 +13,8 @@ import pytest
 from relvm import vm
 from relvm.compiler import toolchain
 from relvm.frontend.text import parse_module
+from relvm.ir.cache_key import set_cache_key
 from relvm.ir.expr import Module
-from relvm.ir.fingerprint import set_origin
 from relvm.runtime import background_compile
 from relvm.runtime.background_compile import Publisher, Upgrade
 
@@ -49,7 +49,7 @@ def wait_until_idle() -> None:
 
 def countdown(start: int) -> Module:
     text = f"def main(n: i64) -> i64 = if n == 0 then {start} else @main(n - 1)"
-    return set_origin(parse_module(text), f"countdown {start}")
+    return set_cache_key(parse_module(text), f"countdown {start}")
 
 
 # ---- the budget ----

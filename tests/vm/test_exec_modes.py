@@ -20,7 +20,7 @@ from relvm.compiler.build_cache import CacheEntry
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
-from relvm.ir.fingerprint import set_origin
+from relvm.ir.cache_key import set_cache_key
 from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.packed_func import register_func
 
@@ -262,7 +262,7 @@ def test_the_cache_holds_bytecode_and_then_native_code(tmp_path: Path, monkeypat
     with monkeypatch.context() as without:
         without.setenv("RELVM_CC", "none")
         for _ in range(2):
-            executable = vm.build(set_origin(module, "test of the cache"), "auto")
+            executable = vm.build(set_cache_key(module, "test of the cache"), "auto")
             assert executable.program.native is None
     assert vm.VirtualMachine(vm.build(module, "auto")).wait_compiled()
     monkeypatch.setenv("RELVM_CC", "none")

@@ -7,7 +7,7 @@ from math import inf
 
 from relvm.aot.c.expressions import CTYPES, DTYPES, from_element, guards_in, letter_of, scalar_expression
 from relvm.aot.c.failures import failure, printf
-from relvm.aot.c.kernels import can_fail, scratch_bytes
+from relvm.aot.c.kernels import can_fail
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
 from relvm.aot.config import CallKind
@@ -36,6 +36,7 @@ from relvm.aot.lower.ir import (
     WriteItem,
     always_continues,
 )
+from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.codegen.c.expression import CExpression, cast, conversion, dimension, infix, integer, prefix, primary
 from relvm.ir.symbolic import AnyDim, DimVar, product
@@ -251,7 +252,7 @@ class _Printer:
             self.used.add("result")
             return packed_call(run, kernel, self.module.calls, self.names, self.storage_name, self.dim)
         parts = [self.storage_name(number) for number in run.storages] + [str(self.dim(size)) for size in run.sizes]
-        if scratch_bytes(kernel):
+        if KernelScratch(kernel).size_bytes:
             slot = self.placement.slots["scratch", self.point]
             parts.append(self.pool(slot.pool, slot.offset))
         call = f"{self.names.kernel(run.kernel)}({', '.join(parts)})"

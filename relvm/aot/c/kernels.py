@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.codegen.c.kernel import KernelBody, size_names
-from relvm.ir.symbolic import DimVar, known_size
+from relvm.ir.symbolic import DimVar
 from relvm.kernels.loop_ir import (
-    Allocate,
     Assign,
     Buffer,
     Fail,
@@ -22,21 +22,12 @@ from relvm.kernels.loop_ir import (
     scalars_in,
     statements_in,
 )
-from relvm.passes.memory.arena_allocator import align
 from relvm.quoting import c_comment
-
-SCRATCH_ALIGNMENT = 16  # alignment, in bytes, of the arrays of a kernel in its scratch memory
-_ON_STACK_BYTES = 256  # kernel arrays up to this size are local variables
-
-
-def scratch_bytes(kernel: Kernel) -> int:
-    """Return the size in bytes of the scratch memory that a kernel needs."""
-    return _Scratch(kernel).size_bytes
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
     """Return the C definition of a kernel as the function `symbol`.  `plain_signature` returns its declaration."""
-    scratch = _Scratch(kernel)
+    scratch = KernelScratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
     body.statements(kernel.body, "  ")
@@ -51,7 +42,7 @@ def plain_signature(kernel: Kernel, symbol: str) -> str:
     """Return the C declaration of a kernel as the function `symbol`, which returns a status if the kernel can fail."""
     parts = [*_pointers(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
-    if scratch_bytes(kernel):
+    if KernelScratch(kernel).size_bytes:
         parts.append("void *restrict scratch")
     return f"{'int32_t' if can_fail(kernel) else 'void'} {symbol}({', '.join(parts)})"
 
@@ -97,28 +88,13 @@ def _drop_assignments(body: tuple[Statement, ...], read: set[str]) -> tuple[Stat
     return tuple(result)
 
 
-class _Scratch:
-    """The layout of a kernel's scratch memory.  Arrays that are too large for the C stack are in scratch memory."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.offsets: dict[Buffer, int] = {}
-        self.size_bytes = 0
-        for statement in statements_in(kernel.body):
-            if isinstance(statement, Allocate):
-                buffer = statement.buffer
-                size = math.prod(map(known_size, buffer.shape)) * buffer.dtype.size_bytes
-                if size > _ON_STACK_BYTES:
-                    self.offsets[buffer] = self.size_bytes
-                    self.size_bytes += align(size, SCRATCH_ALIGNMENT)
-
-
 class _PlainBody(KernelBody):
     """Prints the statements of a kernel as C code that runs on one thread and does not need a VM.
 
     If the kernel fails, the C function returns a status, but no message.
     """
 
-    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
+    def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: KernelScratch) -> None:
         super().__init__(symbol, sizes, pointers)
         self.scratch = scratch
 

@@ -19,7 +19,8 @@ from relvm.errors import RelvmFormatError, expect_type
 from relvm.ir.dtypes import dtype_of
 from relvm.runtime.status import failure
 
-_SYMBOL, _DESCRIPTION = "relvm_aot_library", "relvm_aot_description"  # csrc/include/relvm.h
+# The symbols of an exported library.
+_SYMBOL, _DESCRIPTION = "relvm_aot_library", "relvm_aot_description"
 
 
 class AotLibrary:

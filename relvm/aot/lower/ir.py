@@ -15,7 +15,7 @@ from relvm.kernels.loop_ir import Kernel
 class ScalarVar:
     """A scalar variable of the C code.
 
-    letter: its type, i (int64), f (double) or b (bool), as in csrc/tables/scalar_operators.def.
+    letter: its type, i (int64), f (double) or b (bool), a letter of csrc/tables/scalar_operators.def.
     """
 
     name: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from relvm.aot.c.kernels import scratch_bytes
 from relvm.aot.config import AotConfig, CallKind, Pool
 from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
@@ -27,6 +26,7 @@ from relvm.aot.lower.ir import (
     TensorArgument,
     WriteItem,
 )
+from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal
@@ -175,7 +175,7 @@ class _Planner:
                 self.extend_lifetime(number, point)
             match statement:
                 case RunKernel(kernel) if self.module.calls is CallKind.UNPACKED:
-                    size = scratch_bytes(self.module.kernels[kernel])
+                    size = KernelScratch(self.module.kernels[kernel]).size_bytes
                     if size:
                         self.live_blocks["scratch", point] = _LiveBlock(
                             ("scratch", point), f"scratch of {kernel}", size, point, point

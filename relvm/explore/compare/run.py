@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from numbers import Real
@@ -51,6 +51,7 @@ def compare(
     fused: bool = True,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     seed: int = 0,
+    progress: Callable[[str], object] | None = None,
 ) -> Comparison:
     """Run a function in several execution modes, and find the first value on which they disagree.
 
@@ -84,6 +85,8 @@ def compare(
         `from_onnx`.  For other models, they are the sizes of random inputs.
     seed
         Seed of random inputs.
+    progress
+        A function that is called with the name of each mode before the program runs in it.
 
     Raises
     ------
@@ -133,8 +136,14 @@ def compare(
     if len(inputs) != len(params):
         names = ", ".join(param.name for param in params)
         raise RelvmArgumentError(f"{program.function} takes {len(params)} inputs ({names}), got {len(inputs)}")
-    found = {mode: program.run(mode, inputs, target, fused) for mode in chosen if mode != ONNXRUNTIME}
-    from_nodes = program.run_nodes(inputs) if ONNXRUNTIME in chosen else {}
+    found, from_nodes = {}, {}
+    for mode in chosen:
+        if progress:
+            progress(mode)
+        if mode == ONNXRUNTIME:
+            from_nodes = program.run_nodes(inputs)
+        else:
+            found[mode] = program.run(mode, inputs, target, fused)
     return Comparison(program.title, chosen, tuple(_rows(program, found, from_nodes, tolerance)))
 
 

@@ -63,15 +63,22 @@ const seenAs = (key) => pathOf(key).find((each) => !isOpen.has(each)) ?? key;
 
 // Seconds of a run that an item takes, or undefined if they are not measured.  A box takes the time of its contents.
 const seconds = new Map();
-(function measure(list) {
-  let total;
+// The seconds that determine the color of an item: those of a kernel, and for a box those of the slowest kernel in it.
+const heats = new Map();
+// The seconds of the slowest kernel, at which the scale of colors ends.
+const [, hottest] = (function measure(list) {
+  let total, most = 0;
   for (const item of list) {
     const row = data.profile?.rows[item.kernel];
-    const own = row ? row.seconds / row.count : measure(item.inside ?? []);
-    if (own !== undefined) { seconds.set(item.key, own); total = (total ?? 0) + own; }
-    if (row) measure(item.inside ?? []);
+    const [inside, slowest] = measure(item.inside ?? []);
+    const own = row ? row.seconds / row.count : inside;
+    if (own === undefined) continue;
+    seconds.set(item.key, own);
+    heats.set(item.key, row ? own : slowest);
+    total = (total ?? 0) + own;
+    most = Math.max(most, heats.get(item.key));
   }
-  return total;
+  return [total, most];
 })(data.items);
 
 // ---- positions ----
@@ -285,12 +292,11 @@ const meets = (a, b) => a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= 
 function paint() {
   const part = shownPart(0.5), far = view.scale < FAR, least = LEAST / view.scale;
   painted = { part, far, scale: view.scale };
-  const hottest = Math.max(...[...places.keys()].filter(isColored).map((key) => seconds.get(key)), 0);
   const open = [], front = [], titles = [];
   for (const [key, { x, y, width, height }] of places) {
     if (key === ROOT || Math.max(width, height) < least || !meets([x, y, x + width, y + height], part)) continue;
     const item = items[key], opened = isOpen.has(key);
-    const group = `<g class="${classesOf(item, opened, hottest)}" data-key="${key}"${heatOf(item, hottest)}`;
+    const group = `<g class="${classesOf(item, opened)}" data-key="${key}"${heatOf(item)}`;
     const role = item.inside ? ` role="button" aria-expanded="${opened}"` : ' role="button"';
     const rect = `${item.kind === "repeat" && !opened ? cardsOf(places.get(key)) : ""}<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="4"/>`;
     const text = far ? farTextOf(item, places.get(key)) : textOf(item, places.get(key), opened);
@@ -307,7 +313,7 @@ function paint() {
   world.innerHTML = `<defs>${HEADS}</defs>${open.join("")}<g id="edges">${edges.join("")}</g>${front.join("")}${titles.join("")}`;
   world.classList.toggle("far", far);
   if (focused) elementOf(focused)?.focus({ preventScroll: true });
-  showLegend(hottest);
+  showLegend();
   mark();
 }
 
@@ -326,7 +332,7 @@ function mark() {
 
 const elementOf = (key) => world.querySelector(`[data-key="${key}"][tabindex]`);
 
-function classesOf(item, opened, hottest) {
+function classesOf(item, opened) {
   const names = ["item", item.kind, item.inside ? (opened ? "box open" : "box") : "node"];
   if (hottest && isColored(item.key)) names.push("hot");
   if (hitKeys.has(item.key) || (item.inside && !opened && isHitInside(item))) names.push("hit");
@@ -338,9 +344,9 @@ const isHitInside = (item) => hitKeys.size > 0 && item.inside.some((each) => hit
 // Kernels, and closed boxes, show their time.
 const isColored = (key) => seconds.has(key) && (!isOpen.has(key) || Boolean(data.profile.rows[items[key].kernel]));
 
-function heatOf(item, hottest) {
+function heatOf(item) {
   if (!hottest || !isColored(item.key)) return "";
-  return ` style="--share: ${(seconds.get(item.key) / hottest).toFixed(3)}"`;
+  return ` style="--share: ${(heats.get(item.key) / hottest).toFixed(3)}"`;
 }
 
 // The bar behind the title of an open box.
@@ -375,10 +381,10 @@ function formatSeconds(time) {
   return time >= 1e-3 ? `${(time * 1e3).toPrecision(3)} ms` : `${(time * 1e6).toPrecision(3)} \u00b5s`;
 }
 
-function showLegend(hottest) {
+function showLegend() {
   const legend = document.getElementById("legend");
   legend.hidden = !data.profile;
-  if (data.profile) legend.innerHTML = `time 0 <i></i> ${formatSeconds(hottest)}`;
+  if (data.profile) legend.innerHTML = `time of a kernel: 0 <i></i> ${formatSeconds(hottest)}`;
 }
 
 // The arrows that begin or end at an item or inside it, but do not stay inside it.

@@ -61,6 +61,7 @@ function fill(side, alignment) {
     html.push("</div>");
   }
   boxes[side].innerHTML = html.join("");
+  boxes[side].classList.toggle("timed", boxes[side].querySelector(".time") !== null);
   rows[side] = new Map();
   for (const element of boxes[side].querySelectorAll(".line[data-n]")) rows[side].set(Number(element.dataset.n) - 1, element);
   observers[side].disconnect();

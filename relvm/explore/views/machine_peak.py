@@ -7,10 +7,9 @@ import json
 import os
 import platform
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +32,7 @@ _STEPS = 500_000  # takes a few milliseconds
 _PARTS = 8  # rows for each thread, for an even distribution of the work
 _COPIED_BYTES = 64_000_000  # several times the size of most caches
 _TRIES = 5
-_BUSY_SHARE = 0.8  # warn if a measurement gets a smaller fraction of the available processor time
+_BUSY_SHARE = 0.8  # a measurement that gets a smaller share of the processor time was disturbed by other programs
 _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}], "result": "object", "attributes": {}}}
 
 
@@ -50,19 +49,27 @@ class Peaks:
         Memory bandwidth: bytes read plus bytes written per second while 64 MB are copied.
     threads
         Number of threads used for the measurement.
+    processor_share
+        The share of the processor time that the measurement got.  It is about 1, unless other programs ran.
     """
 
     operations: float | None
     bytes: float
     threads: int = 1
+    processor_share: float = 1.0
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether other programs kept the processors busy during the measurement, so that the rates are estimates."""
+        return self.processor_share < _BUSY_SHARE
 
 
 def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     """Return the peak rates of this machine, measured with `threads` threads.
 
     A measurement takes about a second.  The result is stored in the cache folder (`relvm cache`) and reused by later
-    calls.  If other programs use the processors during the measurement, the measured peaks may be too low.  In this
-    case, `measured_peaks` issues a RuntimeWarning, and does not store the result.
+    calls.  If other programs keep the processors busy during the measurement, the rates are estimated from the
+    processor time of the measurement instead of the elapsed time, and the result is not stored.
 
     Parameters
     ----------
@@ -89,17 +96,10 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
         return stored
     operations, share = _arithmetic_rate(threads) if has_compiler else (None, 1.0)
     copied, copy_share = _copy_bandwidth(threads)
-    peaks = Peaks(operations, copied, threads)
-    share = min(share, copy_share)
-    if share < _BUSY_SHARE:
-        warnings.warn(
-            f"the measured peaks may be too low: the measurement got {share:.0%} of the time of the processors, because"
-            " other programs are running; end them and measure again",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    else:
+    peaks = Peaks(operations, copied, threads, min(share, copy_share, 1.0))
+    if not peaks.is_disturbed:
         write("peaks", name, json.dumps({"operations": operations, "bytes": copied}).encode())
+        peaks = replace(peaks, processor_share=1.0)
     return peaks
 
 
@@ -121,14 +121,20 @@ def _best_time(run: Callable[[], float], threads: int) -> tuple[float, float]:
     """Measure the shortest time of several runs, and the CPU utilization of this process during the runs.
 
     The utilization is about 1 if all processors that the runs need were available.  If it is well below 1, other
-    programs kept the processors busy, and the measured time is too long.
+    programs kept the processors busy, so that the elapsed times are too long.  The result is then the shortest
+    processor time of a run, divided by the number of processors that work in it.
 
     run: a function that does one run and returns its time.   threads: the number of threads that work in a run.
     """
-    started, used = time.perf_counter(), time.process_time()
-    seconds = min(run() for _ in range(_TRIES))
-    available = (time.perf_counter() - started) * min(threads, os.cpu_count() or 1)
-    return seconds, (time.process_time() - used) / available
+    processors = min(threads, os.cpu_count() or 1)
+    elapsed, used = [], []
+    started = time.perf_counter()
+    for _ in range(_TRIES):
+        before = time.process_time()
+        elapsed.append(run())
+        used.append((time.process_time() - before) / processors)
+    share = sum(used) / (time.perf_counter() - started)
+    return min(elapsed if share >= _BUSY_SHARE else map(min, elapsed, used)), share
 
 
 def arithmetic_rate(threads: int = 1) -> float:

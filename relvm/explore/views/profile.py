@@ -205,7 +205,14 @@ def _colors(rows: list[Rates]) -> list[str]:
 def _peaks_text(peaks: Peaks) -> str:
     arithmetic = "not measured" if peaks.operations is None else f"{peaks.operations / 1e9:.1f} GFLOP/s"
     threads = "1 thread" if peaks.threads == 1 else f"{peaks.threads} threads"
-    return f"peaks of {threads}: {arithmetic}, {peaks.bytes / 1e9:.1f} GB/s"
+    return f"peaks of {threads}: {arithmetic}, {peaks.bytes / 1e9:.1f} GB/s{disturbance_text(peaks)}"
+
+
+def disturbance_text(peaks: Peaks) -> str:
+    """Return a text that follows the peaks if other programs disturbed their measurement, or ""."""
+    if not peaks.is_disturbed:
+        return ""
+    return f" (estimated: other programs took {1 - peaks.processor_share:.0%} of the processors)"
 
 
 def _rate_cells(row: Rates) -> tuple[str, ...]:

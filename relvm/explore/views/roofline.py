@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from relvm.errors import RelvmToolchainError
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.views.machine_peak import Peaks
-from relvm.explore.views.profile import Rates, expect_peaks, profile_rates
+from relvm.explore.views.profile import Rates, disturbance_text, expect_peaks, profile_rates
 from relvm.quoting import svg_id, svg_text
 from relvm.vm import Profile
 
@@ -71,6 +71,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
         ylabel="operations per second (GFLOP/s)",
         title=svg_text(
             f"{profile.function}: roofline of {peaks.threads} {'thread' if peaks.threads == 1 else 'threads'}"
+            f"{disturbance_text(peaks).replace(' (', chr(10) + '(')}"
         ),
     )
     _draw_roofs(axes, [row.intensity for row in with_point if row.intensity], peaks.operations / 1e9, peaks.bytes / 1e9)

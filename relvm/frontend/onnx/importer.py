@@ -27,7 +27,7 @@ from relvm.errors import (
     resources,
     shortened,
 )
-from relvm.frontend.model_origin import onnx_origin
+from relvm.frontend.model_cache_key import onnx_cache_key
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.dimension_names import by_names_in_file, printed_names
@@ -39,13 +39,13 @@ from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit, import_
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
 from relvm.frontend.onnx.values import HostValue, Value
 from relvm.frontend.weights import Weights, as_mapping, bind_weights
+from relvm.ir.cache_key import set_cache_key
 from relvm.ir.expr import (
     Attributes,
     Function,
     Module,
     Var,
 )
-from relvm.ir.fingerprint import set_origin
 from relvm.ir.operator import operators
 from relvm.ir.symbolic import ComplexDimError, as_var
 from relvm.ir.value_ranges import LOWER, UPPER
@@ -168,7 +168,7 @@ def from_onnx(
         return bind_weights(module, {name: weights[name] for name in weights if name not in replaced})
     if not file.is_covered_by_digest:
         return module
-    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs, ranks))
+    return set_cache_key(module, onnx_cache_key(file.digest, dims, inputs, outputs, ranks))
 
 
 def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:

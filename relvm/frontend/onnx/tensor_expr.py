@@ -12,7 +12,7 @@ from relvm.data_classes import record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Expr, constant
+from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.operator import Operator
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
@@ -207,3 +207,16 @@ def pad_axes(
         if len(parts) > 1:
             x = parts[0].apply(ops.concat, *parts[1:], axis=axis)
     return x
+
+
+def shaped_input(node: OnnxNode, index: int) -> TensorExpr:
+    """Return input `index`, a tensor of known rank, with a name for each size.
+
+    If the sizes are only known at run time, each size becomes a new dimension variable.
+    """
+    return TensorExpr(node, node.known_shape(index))
+
+
+def constant_like(value: Any, like: Expr) -> Constant:
+    """Return a scalar constant of the dtype of `like`."""
+    return constant(np.asarray(value, dtype=like.known_element_type.numpy))

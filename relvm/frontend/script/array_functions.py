@@ -15,10 +15,11 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.frontend.script.values import Value, is_static
 from relvm.ir.builder import Builder
-from relvm.ir.dtypes import BOOL, I32, I64, DType, dtype_of
+from relvm.ir.dtypes import BOOL, F64, I32, I64, DType, dtype_of
 from relvm.ir.expr import DimValue, Expr, Shape, constant, prim
-from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
-from relvm.ir.types import PrimType, TensorType
+from relvm.ir.symbolic import AnyDim, dim_op, dim_var, exact_quotient, product
+from relvm.ir.types import PrimType, ShapeType, TensorType
+from relvm.ops.slice import FAR
 
 # The elementwise functions of NumPy that are operators of relvm, and `where` and `matmul`.
 _OPERATORS = {
@@ -33,7 +34,6 @@ _OPERATORS = {
     "ceil": "ceil",
     "cos": "cos",
     "cosh": "cosh",
-    "divide": "divide",
     "equal": "equal",
     "exp": "exp",
     "fabs": "abs",
@@ -69,6 +69,13 @@ _OPERATORS = {
     "tanh": "tanh",
     "where": "where",
 }
+INTEGER_FUNCTIONS = ("absolute", "fabs", "negative", "power", "sign", "square")  # of integers, with integer results
+# The functions whose arguments can be scalars of the program.
+SCALAR_FUNCTIONS = frozenset(
+    name
+    for name in (*_OPERATORS, "divide", "isnan", "square")
+    if name not in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "matmul", "right_shift", "where")
+)
 METHODS = (
     "all",
     "any",
@@ -97,6 +104,7 @@ METHODS = (
 )  # of arrays
 
 
+_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}  # of PyTorch, and of NumPy
 Convert = Callable[[list[Value]], tuple[Expr, ...]]
 
 
@@ -133,6 +141,14 @@ class ArrayFunctions:
 
     def isnan(self, x: Value) -> Expr:
         return self._op("not_equal", x, x)
+
+    def divide(self, x: Value, y: Value) -> Expr:
+        quotient = self._op("divide", x, y)
+        if not quotient.tensor_type.known_dtype.is_float:
+            raise RelvmTypeError(
+                "/ has a float result in NumPy; write // for integers, or convert a tensor, as in x.astype(np.float32)"
+            )
+        return quotient
 
     def floor_divide(self, x: Value, y: Value) -> Expr:
         quotient = self._op("divide", self._op("subtract", x, self._op("modulo", x, y)), y)
@@ -173,6 +189,12 @@ class ArrayFunctions:
 
     def _reduce(self, operator: str, x: Value, axis: Value, keepdims: bool) -> Expr:
         axes = axis if axis is None or isinstance(axis, tuple) else (axis,)
+        dtype = self._tensor(x).tensor_type.dtype
+        if dtype is not None and not dtype.is_float:  # as in NumPy
+            if operator == "mean":
+                x = self._op("cast", x, to=F64)
+            elif dtype.is_bool and operator in ("sum", "prod"):
+                x = self._op("cast", x, to=I64)
         return self._op(operator, x, axes=axes, keepdims=keepdims)
 
     def sum(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
@@ -193,7 +215,8 @@ class ArrayFunctions:
     amax, amin = max, min
 
     def var(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
-        distance = self._op("subtract", x, self._reduce("mean", x, axis, True))
+        mean = self._reduce("mean", x, axis, True)
+        distance = self._op("subtract", self._op("cast", x, to=mean.tensor_type.known_dtype), mean)
         return self._reduce("mean", self.square(distance), axis, keepdims)
 
     def std(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
@@ -279,6 +302,90 @@ class ArrayFunctions:
     def stack(self, arrays: Sequence[Value], axis: int = 0) -> Expr:
         return self._op("concat", *(self.expand_dims(array, axis) for array in arrays), axis=axis)
 
+    def hstack(self, arrays: Sequence[Value]) -> Expr:
+        return self.concatenate(arrays, 0 if self._tensor(arrays[0]).tensor_type.rank == 1 else 1)
+
+    def vstack(self, arrays: Sequence[Value]) -> Expr:
+        rows = [self._tensor(array) for array in arrays]
+        return self.concatenate([self.expand_dims(row, 0) if row.tensor_type.rank == 1 else row for row in rows])
+
+    def flip(self, x: Value, axis: Value = None) -> Expr:
+        axes = axis if isinstance(axis, tuple) else range(self._tensor(x).tensor_type.known_rank)
+        axes = tuple(axes) if axis is None or isinstance(axis, tuple) else (axis,)
+        bounds = {"begin": (FAR,) * len(axes), "end": (-FAR,) * len(axes), "steps": (-1,) * len(axes)}
+        return self._op("slice", x, axes=axes, **bounds) if axes else self._tensor(x)
+
+    def repeat(self, x: Value, repeats: int, axis: Value = None) -> Expr:
+        x, at = (self.ravel(x), 0) if axis is None else (self._tensor(x), axis)
+        shape, at = self._shape(x), range(x.tensor_type.known_rank)[at]
+        copies = self._op(
+            "broadcast_to", self.expand_dims(x, at + 1), Shape((*shape[: at + 1], repeats, *shape[at + 1 :]))
+        )
+        return self._op("reshape", copies, Shape((*shape[:at], dim_op("mul", shape[at], repeats), *shape[at + 1 :])))
+
+    def tile(self, x: Value, reps: Value) -> Expr:
+        counts = reps if isinstance(reps, tuple) else (reps,)
+        x = self._tensor(x)
+        for _axis in range(x.tensor_type.known_rank, len(counts)):
+            x = self.expand_dims(x, 0)
+        first = x.tensor_type.known_rank - len(counts)
+        for axis, count in enumerate(counts, first):
+            x = self.concatenate([x] * count, axis) if count != 1 else x
+        return x
+
+    def split(self, x: Value, indices_or_sections: Value, axis: int = 0) -> tuple[Expr, ...]:
+        size = self._shape(x)[axis]
+        bounds = indices_or_sections
+        if isinstance(bounds, int):
+            if not isinstance(size, int) or size % bounds:
+                expected = f"expected a size that is a multiple of {bounds}"
+                raise RelvmShapeError(f"split: {expected}; every dimension must be known, got {size}")
+            bounds = tuple(range(size // bounds, size, size // bounds))
+        pairs = zip((0, *bounds), (*bounds, FAR), strict=True)
+        return tuple(self._op("slice", x, begin=(first,), end=(last,), axes=(axis,)) for first, last in pairs)
+
+    def roll(self, x: Value, shift: int, axis: Value = None) -> Expr:
+        if axis is None:
+            return self._op("reshape", self.roll(self.ravel(x), shift, 0), Shape(self._shape(x)))
+        size = self._shape(x)[axis]
+        moved = self._op("subtract", self.arange(_value_of(size)), shift)
+        positions = self._op("modulo", moved, self._op("to_tensor", as_size(size), dtype=I64))
+        return self._op("gather", x, positions, axis=axis)
+
+    def outer(self, a: Value, b: Value) -> Expr:
+        return self._op("multiply", self.expand_dims(self.ravel(a), 1), self.expand_dims(self.ravel(b), 0))
+
+    def argsort(self, x: Value, axis: Value = -1) -> Expr:
+        x, axis = (self.ravel(x), 0) if axis is None else (x, axis)
+        return self._op("argtopk", x, Shape(self._shape(x)), axis=axis, largest=False)
+
+    def sort(self, x: Value, axis: Value = -1) -> Expr:
+        x, axis = (self.ravel(x), 0) if axis is None else (x, axis)
+        return self._op("gather_elements", x, self.argsort(x, axis), axis=axis)
+
+    def norm(self, x: Value, ord: Value = None, axis: Value = None, keepdims: bool = False) -> Expr:
+        is_vector = isinstance(axis, int) or self._tensor(x).tensor_type.rank == 1
+        if ord is not None and not (ord == 2 and is_vector):
+            raise RelvmArgumentError(f"norm: expected ord=None, or ord=2 for vectors, got {ord}")
+        return self._op("sqrt", self.sum(self.square(x), axis, keepdims))
+
+    def isinf(self, x: Value) -> Expr:
+        return self._op("equal", self._op("abs", x), float("inf"))
+
+    def isfinite(self, x: Value) -> Expr:
+        return self._op("less", self._op("abs", x), float("inf"))
+
+    def nonzero(self, x: Value) -> tuple[Expr, ...]:
+        tensor = self._tensor(x)
+        if tensor.tensor_type.rank != 1:
+            raise RelvmTypeError("nonzero: expected a tensor of rank 1; use x[mask] for the selected elements")
+        is_true = self._op("cast", x, to=BOOL)
+        count = runtime_size(self._builder, self._op("to_scalar", self.sum(is_true)))
+        return (self._op("nonzero", is_true, Shape((count,))),)
+
+    def flatnonzero(self, x: Value) -> Expr:
+        return self.nonzero(self.ravel(x))[0]
+
     def take(self, x: Value, indices: Value, axis: Value = None) -> Expr:
         return self._along_axis("gather", x, axis, integer_tensor(self._builder, indices))
 
@@ -318,6 +425,11 @@ class ArrayFunctions:
     def ones_like(self, x: Value, dtype: Value = None) -> Expr:
         return self.full_like(x, 1, dtype)
 
+    def eye(self, N: Value, M: Value = None, dtype: Value = float) -> Expr:
+        rows, columns = self.arange(N), self.arange(N if M is None else M)
+        is_diagonal = self._op("equal", self.expand_dims(rows, 1), self.expand_dims(columns, 0))
+        return self._op("cast", is_diagonal, to=dtype_of(dtype))
+
     def arange(self, start: Value, stop: Value = None) -> Expr:
         first, end = (0, start) if stop is None else (start, stop)
         if not all(isinstance(bound, int | DimValue) for bound in (first, end)):
@@ -328,9 +440,21 @@ class ArrayFunctions:
         return numbers if first == 0 else self._op("add", numbers, self._op("to_tensor", as_size(first), dtype=I64))
 
 
+def _value_of(dim: AnyDim) -> int | DimValue:
+    return dim if isinstance(dim, int) else DimValue(dim)
+
+
 def as_size(dim: AnyDim) -> Expr:
     """Return a dimension as a scalar of the program."""
     return prim(dim) if isinstance(dim, int) else DimValue(dim)
+
+
+def runtime_size(builder: Builder, size: Expr) -> AnyDim:
+    """Return an i64 scalar, which must not be negative, as a dimension."""
+    sizes = builder.op("reshape", builder.op("to_tensor", size, dtype=I64), Shape((1,)))
+    count = dim_var("size")
+    builder.match_cast(builder.op("tensor_to_shape", sizes), ShapeType((count,)))
+    return count
 
 
 def integer_scalar(builder: Builder, value: Expr) -> Expr:
@@ -392,5 +516,6 @@ def call_array_function(
     try:
         signature.bind(*args, **keywords)
     except TypeError as error:
-        raise RelvmArgumentError(f"{name}{signature}: {error}") from None
+        advice = "".join(f"; write {_KEYWORDS[each]}" for each in keywords if each in _KEYWORDS)
+        raise RelvmArgumentError(f"{name}{signature}: {error}{advice}") from None
     return function(*args, **keywords)

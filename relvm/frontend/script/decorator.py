@@ -11,18 +11,24 @@ import tokenize
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from types import FrameType
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, overload
 
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.display import html_lines, short_text
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.statements import StatementTranslator
+from relvm.frontend.script.syntax_names import syntax_name
 from relvm.frontend.script.values import ScriptFunction, SourceFunction, error_at_node
 from relvm.frontend.text.lexer import Source
 from relvm.ir.builder import Builder, Params
 from relvm.ir.expr import Function, Module
 from relvm.ir.types import Type
 from relvm.runtime.file_io import open_file
+
+if TYPE_CHECKING:
+    from relvm import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,9 +41,59 @@ class Script(ScriptFunction, Generic[P, R]):
     """
 
     def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
-        """Raise RelvmTypeError, because only scripts can call scripts."""
-        run = f'vm.VirtualMachine(vm.build({self.name}))["{self.name}"](...)'
-        raise RelvmTypeError(f"{self.name} can only be called in a function decorated with @script; to run it: {run}")
+        """Run the function on arrays.
+
+        The first call translates and builds the function and all functions that it calls, as load_model does.
+        Later calls use the same model, so they do not see later changes of the Python objects that the source uses.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments.  Parameters with defaults can be omitted.
+
+        Returns
+        -------
+        Tensor, number or tuple
+            The result.
+
+        Raises
+        ------
+        RelvmArgumentError
+            An argument is missing, unknown or given twice.
+        RelvmError
+            The errors of the translation, of the build and of the run.
+        """
+        try:
+            bound = inspect.signature(self.python).bind(*args, **keywords)
+        except TypeError as error:
+            names = ", ".join(inspect.signature(self.python).parameters)
+            raise RelvmArgumentError(f"{self.name}: {error}; expected ({names})") from None
+        bound.apply_defaults()
+        return self.model(*bound.arguments.values())
+
+    @cached_property
+    def model(self) -> Model:
+        """The model that a call runs."""
+        if self.name.startswith("_"):
+            raise RelvmNameError(f"{self.name} is private, because its name begins with _; only scripts can call it")
+        from relvm import load_model
+
+        return load_model(self)
+
+    @property
+    def entry(self) -> str:
+        """The name of the function that load_model runs."""
+        return self.name
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """Return the translated program as text and as HTML, for Jupyter."""
+        from relvm.ir.printer import print_module
+
+        try:
+            text = print_module(self)
+        except RelvmError as error:
+            text = str(error)
+        return {"text/plain": f"{self!r}\n{short_text(text)}", "text/html": html_lines(text, repr(self))}
 
     @property
     def module(self) -> Module:
@@ -216,7 +272,8 @@ def _read_source(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
         tree = tree.body[0]
     source = Source("".join(linecache.getlines(file)), file)
     if not isinstance(tree, ast.FunctionDef):
-        raise error_at_node(source, RelvmSyntaxError, "expected a function defined with def", tree)
+        name = f", got {syntax_name(tree)}" if isinstance(tree, ast.AsyncFunctionDef) else ""
+        raise error_at_node(source, RelvmSyntaxError, f"expected a function defined with def{name}", tree)
     if tree.name != python.__code__.co_name:
         reason = f"expected the function {python.__code__.co_name}; the file has changed since it was imported"
         raise error_at_node(source, RelvmSyntaxError, reason, tree)
@@ -243,7 +300,9 @@ class _ModuleTranslator:
             if self.known[name].python is not function.python:
                 raise RelvmNameError(f"two functions are named {name}")
             if name in self.open and function.tree.returns is None:
-                raise RelvmTypeError(f"{name} is recursive and needs a result type annotation")
+                raise RelvmTypeError(
+                    f'{name} is recursive and needs a result type annotation, as in def {name}(...) -> "f32[n]":'
+                )
             return name
         self.known[name] = function
         if isinstance(function, ScriptKernel):

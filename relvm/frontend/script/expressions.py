@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import inspect
 import operator
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from types import FunctionType
 from typing import Any
@@ -20,15 +23,27 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.frontend.script.array_functions import (
+    INTEGER_FUNCTIONS,
     METHODS,
+    SCALAR_FUNCTIONS,
     as_size,
     call_array_function,
     integer_scalar,
     numpy_name,
 )
-from relvm.frontend.script.indexing import SliceIndex, index_tensor
+from relvm.frontend.script.indexing import SliceIndex, index_tensor, is_known_index, python_index
+from relvm.frontend.script.iteration import Items, LoopItems, enumerated, items_of, zipped
 from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.names import SCRIPT_FUNCTIONS
+from relvm.frontend.script.python_calls import (
+    attribute_advice,
+    call_advice,
+    has_integer_result,
+    is_pure_builtin,
+    math_function,
+    sequence_advice,
+)
+from relvm.frontend.script.syntax_names import syntax_name
 from relvm.frontend.script.values import (
     LARGEST_STATIC,
     ArrayMethod,
@@ -41,6 +56,7 @@ from relvm.frontend.script.values import (
     as_expr,
     is_python,
     is_scalar,
+    is_single_number,
     is_static,
     number_as_scalar,
     number_as_tensor,
@@ -49,11 +65,11 @@ from relvm.frontend.script.values import (
 from relvm.frontend.text.parser import parse_expr, parse_type
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType, dtype_of
-from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
+from relvm.ir.expr import Constant, DimValue, Expr, Null, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, dtype_of_numbers, operators, similar_names
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, as_var, dim_op, node_count, product
-from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
+from relvm.ir.types import OBJECT, FuncType, ObjectType, OptionalType, PrimType, TensorType, TupleType, Type
 
 # For each operator in Python's syntax: the function of NumPy for tensors, and the function for Python numbers.
 _OPERATORS: dict[type, tuple[str, Callable]] = {
@@ -104,7 +120,9 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-_PYTHON_NAMES = {"int": I64, "float": F64, "len": len}
+_PYTHON_NAMES = {"int": I64, "float": F64}
+_MAX_UNROLLED = 20_000
+_FOLDS = {"max": "maximum", "min": "minimum", "sum": "add"}  # reductions, and the function of NumPy for two items
 _LARGEST_DIM = 32  # limit on `node_count`, because products of sums grow exponentially
 
 
@@ -130,7 +148,9 @@ class ExpressionTranslator(SourceReader):
         try:
             return parse_type(written, self.dims)
         except RelvmError as error:
-            raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
+            is_class = isinstance(node, ast.Name | ast.Attribute) and isinstance(self.python_value(node), type)
+            reason = 'state the dtype and the sizes, as in "f32[n, 4]"' if is_class else error.reason
+            raise self.error(type(error), f"invalid type {written}: {reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
         """Return the value of the expression `node`: an IR expression, or a Python object.
@@ -192,12 +212,11 @@ class ExpressionTranslator(SourceReader):
             case ast.Name(id=id_):
                 return self.lookup(id_, node)
             case ast.Tuple(elts=parts):
-                return tuple(self.expression(part) for part in parts)
+                return tuple(self.parts(parts))
             case ast.List(elts=parts):
-                values = [self.expression(part) for part in parts]
-                if any(isinstance(value, Expr) for value in values):
-                    raise self.unsupported("a list of values computed by the program (write a tuple)", node)
-                return values
+                return _list_value(self.parts(parts))
+            case ast.ListComp() | ast.GeneratorExp():
+                return _list_value(self.comprehension(node))
             case ast.BinOp(left=left, op=op, right=right):
                 return self.operation(op, [left, right], node, name)
             case ast.UnaryOp(op=op, operand=operand):
@@ -218,7 +237,98 @@ class ExpressionTranslator(SourceReader):
                 return self.call(node, name)
             case ast.Lambda():
                 return Template(node, dict(self.scope))
-        raise self.unsupported(f"the syntax {type(node).__name__}", node)
+        raise self.unsupported_syntax(node)
+
+    def parts(self, nodes: list[ast.expr]) -> list[Value]:
+        """Translate the items of a tuple or a list, which can be unpacked sequences, as in `(*a, b)`."""
+        values: list[Value] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                values += self.known_items(node.value)
+            else:
+                values.append(self.expression(node))
+        return values
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Value]:
+        """Translate a comprehension over items whose number is known: its element is translated for each item."""
+        found: list[Value] = []
+
+        def translate(generators: list[ast.comprehension]) -> None:
+            if not generators:
+                found.append(self.expression(node.elt))
+                return
+            first, *rest = generators
+            items = self.known_items(first.iter)
+            self.count_unrolled(len(items) * (1 + len(first.ifs)), node)
+            for item in items:
+                self.assign(first.target, item)
+                if all(map(self.known_condition, first.ifs)):
+                    translate(rest)
+
+        outer, self.scope = self.scope, dict(self.scope)
+        try:
+            translate(node.generators)
+        finally:
+            self.scope = outer
+        return found
+
+    def known_condition(self, test: ast.expr) -> bool:
+        cond = self.condition(test)
+        if isinstance(cond, bool):
+            return cond
+        raise self.error(RelvmTypeError, "the condition of a comprehension must be known at translation time", test)
+
+    def known_items(self, node: ast.expr) -> Sequence[Value]:
+        """Return the items of the expression `node`, whose number must be known at translation time."""
+        items = self.items_of(node)
+        known = items.known() if isinstance(items, LoopItems) else items
+        if known is None:
+            reason = f"{ast.unparse(node)} has a symbolic number of items"
+            raise self.error(RelvmTypeError, f"{reason}; write a loop, or an operation on the whole tensor", node)
+        return known
+
+    def items_of(self, node: ast.expr) -> Items:
+        """Return the items over which `for ... in node` iterates."""
+        match node:
+            case ast.Call(func=ast.Name(), args=args, keywords=keywords):
+                callee = self.expression(node.func)
+                if callee is range:
+                    return self.range_items(node)
+                if callee is zip and all(keyword.arg == "strict" for keyword in keywords):
+                    parts = [self.items_of(arg) for arg in args]
+                    return self.at_node(node, lambda: zipped(*parts))
+                if callee is reversed and len(args) == 1:
+                    return list(reversed(self.known_items(args[0])))
+                if callee is enumerate and 1 <= len(args) <= 2:
+                    start = {keyword.arg: keyword.value for keyword in keywords}.get("start", (*args, None)[1])
+                    first = 0 if start is None else self.expression(start)
+                    if type(first) is not int:
+                        raise self.error(RelvmTypeError, "enumerate: start must be known at translation time", node)
+                    items = self.items_of(args[0])
+                    return self.at_node(node, lambda: enumerated(self.builder, items, first))
+        return self.at_node(node, lambda: items_of(self.builder, self.expression(node)))
+
+    def range_items(self, node: ast.Call) -> Items:
+        """Return the items of a call of `range` that is not the whole iterable of a `for`."""
+        bounds = [self.expression(arg) for arg in node.args]
+        if all(type(bound) is int for bound in bounds) and 1 <= len(bounds) <= 3 and bounds[2:] != [0]:
+            return range(*bounds)
+        if len(bounds) == 1 and isinstance(bounds[0], DimValue):
+            return LoopItems(bounds[0].dim, lambda at: at)
+        raise self.error(RelvmTypeError, "expected a range of numbers known at translation time, or range(n)", node)
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Assign `value` to a name or a tuple of names."""
+
+    unrolled_count = 0  # translations of loop bodies and elements of comprehensions so far
+
+    def count_unrolled(self, count: int, node: Located) -> None:
+        """Raise RelvmSyntaxError if unrolled loops and comprehensions become too long.  count: the new statements."""
+        self.unrolled_count += count
+        if self.unrolled_count > _MAX_UNROLLED:
+            reason = f"unrolling loops and comprehensions to more than {_MAX_UNROLLED} statements"
+            raise self.unsupported(reason, node, "write for i in range(n)")
 
     def lookup(self, name: str, node: Located) -> Value:
         """Search for a name in the script, its dimensions, the class, the enclosing Python scopes, and then relvm.
@@ -234,6 +344,8 @@ class ExpressionTranslator(SourceReader):
         for names in (SCRIPT_FUNCTIONS, operators(), ALL_DTYPES, _PYTHON_NAMES):
             if name in names:
                 return names[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
         known = {*self.scope, *SCRIPT_FUNCTIONS, *operators()}.union(*self.python_names())
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{similar_names(name, known)}", node)
 
@@ -247,8 +359,15 @@ class ExpressionTranslator(SourceReader):
 
     def apply_operator(self, op: ast.AST, values: list[Value], node: Located, name: str | None) -> Value:
         """Apply the Python operator `op` to values.  node: the expression at which errors are reported."""
-        if type(op) not in _OPERATORS:
-            raise self.unsupported(f"the operator {type(op).__name__}", node)
+        if isinstance(op, ast.UAdd):
+            return values[0]
+        if isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            return self.identity_or_membership(op, values, node)
+        if isinstance(op, ast.Eq | ast.NotEq) and any(isinstance(value, DType) for value in values):
+            left, right = map(dtype_of, values)
+            return (left == right) == isinstance(op, ast.Eq)
+        if len(values) == 2 and all(isinstance(value, tuple | list) for value in values):
+            return self.sequence_operation(op, values[0], values[1], node)
         function, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
             if result_size_bound(op, values) > LARGEST_STATIC:
@@ -261,10 +380,56 @@ class ExpressionTranslator(SourceReader):
             return self.scalar_operation(op, values, name)
         return self.array_function(function, values, {}, name)
 
+    def identity_or_membership(self, op: ast.AST, values: list[Value], node: Located) -> Value:
+        """Translate `is`, `is not`, `in` and `not in`."""
+        left, right = values
+        if isinstance(op, ast.IsNot | ast.NotIn):
+            result = self.identity_or_membership(ast.Is() if isinstance(op, ast.IsNot) else ast.In(), values, node)
+            return self.apply_operator(ast.Not(), [result], node, None)
+        if isinstance(op, ast.Is):
+            if right is None and isinstance(left, Expr) and isinstance(left.type, OptionalType | ObjectType):
+                return self.builder.op("is_null", left)
+            if right is None or (is_static(left) and is_static(right)):
+                return left is right or (right is None and isinstance(left, Null))
+            raise self.unsupported("is between values of the program", node, "write ==, or compare with None")
+        if is_python(left) and is_python(right):
+            try:
+                return left in right
+            except (TypeError, ValueError) as error:
+                raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
+        if not isinstance(right, tuple | list):
+            raise self.unsupported("in with a value of the program on its right", node, "write (x == value).any()")
+        equal = [partial(self.apply_operator, ast.Eq(), [left, item], node, None) for item in right]
+        return self.short_circuit(False, equal) if equal else False
+
+    def sequence_operation(self, op: ast.AST, left: Value, right: Value, node: Located) -> Value:
+        """Apply + or a comparison to Python sequences, which can contain values of the program."""
+        if isinstance(op, ast.Add):
+            return _list_value([*left, *right]) if isinstance(left, list) else (*left, *right)
+        if isinstance(op, ast.NotEq):
+            return self.apply_operator(ast.Not(), [self.sequence_operation(ast.Eq(), left, right, node)], node, None)
+        if not isinstance(op, ast.Eq):
+            raise self.unsupported(f"{syntax_name(op)} on tuples", node)
+        if len(left) != len(right):
+            return False
+        equal = [partial(self.apply_operator, op, [a, b], node, None) for a, b in zip(left, right, strict=True)]
+        return self.short_circuit(True, equal) if equal else True
+
     def array_function(self, function: str, args: list[Value], keywords: dict[str, Any], name: str | None) -> Value:
         """Translate a call of a function of NumPy, or of a method of its first argument."""
+        if function in SCALAR_FUNCTIONS and all(map(is_scalar, args)) and not keywords:
+            return self.scalar_function(function, args, name)
         result = call_array_function(function, args, keywords, self.builder, self.operator_arguments)
         return self.named(result, name)
+
+    def scalar_function(self, function: str, args: list[Value], name: str | None) -> Value:
+        """Translate a function of NumPy on scalars of the program.  The result is a scalar."""
+        exprs = self.promote_scalars(args)
+        is_float = function not in INTEGER_FUNCTIONS or any(expr.element_type == F64 for expr in exprs)
+        dtype = F64 if is_float else I64
+        tensors = [self.builder.op("to_tensor", self.as_expr(self.convert(e, dtype)), dtype=dtype) for e in exprs]
+        result = call_array_function(function, list(tensors), {}, self.builder, self.operator_arguments)
+        return self.builder.op("to_scalar", result, name=name)
 
     def named(self, value: Value, name: str | None) -> Value:
         """Return `value`, a new value of the program.  Its variable gets `name`, unless that is None."""
@@ -274,9 +439,11 @@ class ExpressionTranslator(SourceReader):
         """Translate an operation on scalars.  If one operand is an f64, an i64 operand is converted, as in Python."""
         if isinstance(op, ast.Not):
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
+        if isinstance(op, ast.Pow):
+            return self.scalar_function("power", values, name)
         if type(op) not in _PRIM_FUNCTIONS:
             signs = " ".join(dict.fromkeys(sign for sign, _ in FORMS))
-            raise RelvmTypeError(f"operator {type(op).__name__} is not supported on scalars; expected one of {signs}")
+            raise RelvmTypeError(f"{syntax_name(op)} is not supported on scalars; expected one of {signs}")
         if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
             return DimValue(dim)
         return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.promote_scalars(values), name=name)
@@ -317,7 +484,8 @@ class ExpressionTranslator(SourceReader):
     def as_bool(self, value: Value) -> Value:
         """Convert a condition to bool.  Raise RelvmTypeError if it is a tensor with axes."""
         if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
-            raise RelvmTypeError(f"{value.type} cannot be a condition; combine bool tensors with & | ~")
+            advice = "combine bool tensors with & | ~, choose elements with np.where, or reduce with .any() or .all()"
+            raise RelvmTypeError(f"{value.type} cannot be a condition; {advice}")
         return self.convert(value, BOOL)
 
     def logical_operand(self, node: ast.expr) -> Value:
@@ -333,7 +501,7 @@ class ExpressionTranslator(SourceReader):
         halves = (values[:middle], values[middle:])
         return self.short_circuit(is_and, [partial(self.logical_operation, is_and, half) for half in halves])
 
-    def short_circuit(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
+    def short_circuit(self, is_and: bool, parts: Sequence[Callable[[], Value]]) -> Value:
         """Translate `and` or `or` with short-circuit evaluation.  parts: functions that translate the operands."""
         first, *rest = parts
         value = first()
@@ -374,19 +542,27 @@ class ExpressionTranslator(SourceReader):
     def condition(self, test: ast.expr) -> bool | Expr:
         """Translate the condition of an if.  Return a Python bool if it is known at translation time."""
         value = self.expression(test)
-        return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
+        if not isinstance(value, Expr | np.ndarray | np.generic):
+            return bool(value)
+        expr = self.as_expr(value)
+        return self.at_node(test, lambda: self.as_bool(expr)) if isinstance(expr.type, TensorType | PrimType) else expr
 
     def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
         value = self.expression(base)
         if isinstance(value, Expr) and isinstance(value.type, TensorType):
             items = index.elts if isinstance(index, ast.Tuple) else [index]
             return self.named(index_tensor(self.builder, value, tuple(map(self.index, items))), name)
-        at = self.expression(index)
-        if isinstance(at, Expr):
+        if isinstance(value, np.ndarray) and isinstance(index, ast.Tuple):
+            at = tuple(map(self.index, index.elts))
+        else:
+            at = self.index(index)
+        if isinstance(value, np.ndarray) and not is_known_index(at):
+            return self.named(index_tensor(self.builder, self.as_expr(value), at if type(at) is tuple else (at,)), name)
+        if not is_known_index(at):
             raise RelvmTypeError("the index of a tuple must be known at translation time")
         if not isinstance(value, Expr):
             try:
-                return value[at]
+                return value[python_index(at)]
             except (TypeError, LookupError) as error:
                 raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
         if type(at) is not int:
@@ -422,9 +598,12 @@ class ExpressionTranslator(SourceReader):
                 raise RelvmTypeError(f'the {name} of {value.type} is unknown; state it: match_cast(x, "f32[m]")')
             case Expr():
                 known = (*METHODS, "T", "dtype", "ndim", "shape", "size") if isinstance(value.type, TensorType) else ()
-                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}{near_matches(name, known)}")
+                advice = (known and attribute_advice(name)) or near_matches(name, known)
+                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}{advice}")
         if not hasattr(value, name):
-            raise RelvmNameError(f"{value!r} has no attribute {name}{near_matches(name, dir(value))}")
+            shown = f"a {type(value).__name__}" if isinstance(value, tuple) else repr(value)
+            advice = sequence_advice(name) if isinstance(value, tuple | list) else ""
+            raise RelvmNameError(f"{shown} has no attribute {name}{advice or near_matches(name, dir(value))}")
         return getattr(value, name)
 
     def call(self, node: ast.Call, name: str | None) -> Value:
@@ -449,44 +628,94 @@ class ExpressionTranslator(SourceReader):
         numpy_function = numpy_name(callee)
         if numpy_function is not None:
             return self.numpy_call(callee, numpy_function, node, name)
-        if callee is len and len(node.args) == 1 and not node.keywords:
-            return self.length(self.expression(node.args[0]))
+        if isinstance(callee, ScriptFunction):
+            return self.script_call(callee, node, name)
+        if not isinstance(callee, Template | Expr):
+            return self.python_call(callee, node, name)
         if node.keywords:
             raise self.error(RelvmArgumentError, "expected positional arguments, got a keyword", node.keywords[0].value)
-        match callee:
-            case Template():
-                return self.inline_lambda(callee, node, name)
-            case ScriptFunction():
-                callee = self.builder.function_ref(self.require(callee))
-            case Expr():
-                pass
-            case _:
-                raise RelvmTypeError(f"{ast.unparse(node.func)}: a script cannot call the Python object {callee!r}")
+        if isinstance(callee, Template):
+            return self.inline_lambda(callee, node, name)
         expected = callee.type.params if isinstance(callee.type, FuncType) else ()
         types = (*expected, *(None,) * len(node.args))
         args = [self.expr(arg, type_) for arg, type_ in zip(node.args, types, strict=False)]
         return self.builder.call(callee, *args, name=name)
+
+    def script_call(self, function: ScriptFunction, node: ast.Call, name: str | None) -> Expr:
+        """Translate a call of a script.  Arguments can be passed by name, and parameters can have defaults."""
+        callee = self.builder.function_ref(self.require(function))
+        types = callee.type.params if isinstance(callee.type, FuncType) else ()
+        signature = inspect.signature(function.python)
+        given: dict[str, ast.expr] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported("a double-starred argument", keyword.value, "write the arguments one by one")
+            given[keyword.arg] = keyword.value
+        values: dict[str, Any] = dict(zip(map(str, range(len(node.args))), node.args, strict=True))
+        if given or len(node.args) < len(types):
+            try:
+                bound = signature.bind(*node.args, **given)
+            except TypeError as error:
+                names = ", ".join(param.arg for param in parameters(self, function.tree))
+                raise RelvmArgumentError(f"{function.name}: {error}; expected ({names})") from None
+            bound.apply_defaults()
+            values = dict(bound.arguments)
+        expected = dict(zip(values, types, strict=False))
+        written = sorted(
+            (each for each in values if isinstance(values[each], ast.expr)),
+            key=lambda each: (values[each].lineno, values[each].col_offset),
+        )  # Python evaluates arguments in the order in which they are written
+        args = {each: self.expr(values[each], expected.get(each)) for each in written}
+        for each in values.keys() - args.keys():
+            args[each] = self.as_expr(values[each], expected[each])
+        return self.builder.call(callee, *(args[each] for each in values), name=name)
+
+    def python_call(self, callee: Any, node: ast.Call, name: str | None) -> Value:
+        """Translate a call of a function of Python's builtins or of the module math."""
+        shown = ast.unparse(node.func)
+        if callee in (len, pow) and len(node.args) == {len: 1, pow: 2}[callee] and not node.keywords:
+            if callee is len:
+                return self.length(self.expression(node.args[0]))
+            return self.operation(ast.Pow(), node.args, node, name)
+        if callee in (enumerate, range, reversed, zip):
+            raise RelvmTypeError(f"{shown}(...) can only be used in a for or a comprehension")
+        function = math_function(callee)
+        if not (function or is_pure_builtin(callee)):
+            advice = call_advice(callee)
+            raise RelvmTypeError(f"a script cannot call {shown}, which is not part of the program; {advice}")
+        values = [self.expression(arg) for arg in node.args]
+        keywords = self.static_keywords(node)
+        if all(map(is_python, values)):
+            return self.python_result(callee, values, keywords, node)
+        if callee in (list, tuple) and len(values) == 1:
+            return tuple(self.known_items(node.args[0]))
+        if function is None:
+            raise RelvmTypeError(f"a script cannot call {shown} on its values; {call_advice(callee)}")
+        if not all(map(is_single_number, values)):
+            raise RelvmTypeError(f"{shown}: expected numbers; write np.{function}(...) for tensors")
+        result = self.array_function(function, values, keywords, name)
+        return self.convert(result, I64) if has_integer_result(callee) else result
+
+    def python_result(self, callee: Any, values: list[Value], keywords: dict[str, Any], node: ast.Call) -> Value:
+        """Call a function on values known during the translation, and return its result."""
+        try:
+            return callee(*values, **keywords)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise RelvmTypeError(f"{ast.unparse(node)}: {error}") from None
 
     def numpy_call(self, callee: Any, function: str, node: ast.Call, name: str | None) -> Value:
         """Translate a call of a function or a scalar type of NumPy.
 
         If all arguments are Python values, NumPy computes the result during the translation.
         """
-        args, keywords = [self.sequence(arg) for arg in node.args], self.static_keywords(node)
+        args, keywords = [self.expression(arg) for arg in node.args], self.static_keywords(node)
         if isinstance(callee, type) and len(args) == 1 and not keywords and not is_python(args[0]):
             return self.convert(args[0], dtype_of(callee), name)
         if not all(map(is_python, args)):
             return self.array_function(function, args, keywords, name)
-        try:
-            result = callee(*args, **keywords)
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise RelvmTypeError(f"{ast.unparse(node)}: {error}") from None
+        result = self.python_result(callee, args, keywords, node)
         # The result for Python numbers is a Python number, which takes the dtype of a tensor in the same operation.
         return result.item() if isinstance(result, np.float64 | np.int64 | np.bool_) else result
-
-    def sequence(self, node: ast.expr) -> Value:
-        """Translate an argument of a function of NumPy, which can be a list of tensors."""
-        return [self.expression(part) for part in node.elts] if isinstance(node, ast.List) else self.expression(node)
 
     def length(self, value: Value) -> Value:
         """Translate `len(value)`."""
@@ -502,10 +731,24 @@ class ExpressionTranslator(SourceReader):
 
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
         values = [self.expression(arg) for arg in node.args]
+        if called.name in _FOLDS and len(values) == 1 and isinstance(values[0], tuple | list) and not node.keywords:
+            return self.fold(called.name, values[0], node, name)
+        if called.name == "abs" and len(values) == 1 and is_scalar(values[0]) and not node.keywords:
+            return self.scalar_function("absolute", values, name)
         if called.name in ("min", "max") and len(values) > 1 and not node.keywords and all(map(is_scalar, values)):
             return reduce(lambda a, b: self.builder.prim(called.name, a, b, name=name), self.promote_scalars(values))
         args = self.operator_arguments(values)
         return self.builder.op(called.name, *args, name=name, **self.static_keywords(node))
+
+    def fold(self, function: str, items: Sequence[Value], node: ast.Call, name: str | None) -> Value:
+        """Translate `sum`, `min` or `max` of the items of a Python sequence."""
+        if not items:
+            raise RelvmTypeError(f"{ast.unparse(node)}: expected at least one item")
+        if function == "sum":
+            return reduce(lambda a, b: self.apply_operator(ast.Add(), [a, b], node, name), items)
+        if all(map(is_scalar, items)):
+            return reduce(lambda a, b: self.builder.prim(function, a, b), self.promote_scalars(list(items)))
+        return reduce(lambda a, b: self.array_function(_FOLDS[function], [a, b], {}, name), items)
 
     def static_keywords(self, node: ast.Call) -> dict[str, Any]:
         """Return the keyword arguments of a call, whose values must be known at translation time."""
@@ -595,7 +838,8 @@ class ExpressionTranslator(SourceReader):
         if len(node.args) != 2:
             raise RelvmArgumentError(f"match_cast: expected a value and a type, got {len(node.args)} arguments")
         value = self.expr(node.args[0])
-        return self.builder.match_cast(value, self.type(node.args[1]), name)
+        where = f"{self.runtime_position(node)}: match_cast"
+        return self.builder.match_cast(value, self.type(node.args[1]), name, where)
 
     def call_shape(self, node: ast.Call, name: str | None) -> Expr:
         """Translate `shape(n, n * 2 + 1)`."""
@@ -649,9 +893,23 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
     return result if fits else None
 
 
-def positional_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
-    """Return the parameters of a function.  Raise RelvmSyntaxError if one has a default, is keyword-only or starred."""
+def _list_value(values: list[Value]) -> Value:
+    """Return `values` as a list.  If one is a value of the program, the list is a tuple, because lists can change."""
+    return tuple(values) if any(isinstance(value, Expr) for value in values) else values
+
+
+def parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+    """Return the parameters of a function.  Raise RelvmSyntaxError if one is starred."""
     args = node.args
-    if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
-        raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)
-    return [*args.posonlyargs, *args.args]
+    if starred := args.vararg or args.kwarg:
+        reason = "a starred parameter"
+        raise translator.unsupported(reason, starred, f'take a tuple, as in {starred.arg}: "(f32[n], f32[n])"')
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
+def positional_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+    """Return the parameters of a nested function.  Raise RelvmSyntaxError if one has a default or is keyword-only."""
+    if node.args.defaults or node.args.kwonlyargs:
+        reason = "a parameter that has a default or is keyword-only, in a nested function or a lambda,"
+        raise translator.unsupported(reason, node, "pass the value in each call")
+    return parameters(translator, node)

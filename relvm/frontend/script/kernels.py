@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.values import Located, SourceFunction, SourceReader
+from relvm.frontend.script.syntax_names import syntax_name
+from relvm.frontend.script.values import SourceFunction, SourceReader
 from relvm.frontend.text.kernel_parser import call_or_cast, finish_kernel, loop_bounds
 from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
@@ -71,10 +72,7 @@ class _KernelTranslator(SourceReader):
         self.function = function
         self.tree = function.tree
         self.dims: dict[str, AnyDim] = {}
-        self.build = KernelDefBuilder(function.name, self.dims, self.origin(self.tree))
-
-    def origin(self, node: Located) -> str:
-        return f"{self.function.source.name}:{node.lineno}:{node.col_offset + 1}"
+        self.build = KernelDefBuilder(function.name, self.dims, self.position(self.tree))
 
     def kernel(self) -> kd.KernelDef:
         tree = self.tree
@@ -124,7 +122,7 @@ class _KernelTranslator(SourceReader):
                     self.translate_statements(then)
                 with self.build.block() as second:
                     self.translate_statements(orelse)
-                self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.origin(statement)))
+                self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.position(statement)))
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.expression(value), statement)
             case ast.AnnAssign(ast.Name(name), annotation, ast.expr() as value):
@@ -138,7 +136,7 @@ class _KernelTranslator(SourceReader):
             case ast.Return(None) | ast.Return(ast.Constant(None)) if statement is self.tree.body[-1]:
                 pass
             case _:
-                raise self.unsupported(f"the statement {type(statement).__name__}", statement)
+                raise self.unsupported_syntax(statement)
 
     def loop(self, loop: ast.For) -> None:
         if loop.orelse:
@@ -156,7 +154,7 @@ class _KernelTranslator(SourceReader):
         loops = self.at_node(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
         with ExitStack() as open_loops:
             for counter, target, (start, stop) in zip(counters, targets, loops, strict=True):
-                origin = self.origin(loop)
+                origin = self.position(loop)
                 opened = self.build.loop(counter, start, stop, "range" if kind == "grid" else kind, origin)
                 self.at_node(target, partial(open_loops.enter_context, opened))
             self.translate_statements(loop.body)
@@ -164,7 +162,7 @@ class _KernelTranslator(SourceReader):
     def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
         """Translate the assignment `name = value`.  The first assignment of a name defines the variable."""
         if isinstance(self.build.find(name), kd.Variable):
-            self.at_node(node, lambda: self.build.assign(name, value, self.origin(node)))
+            self.at_node(node, lambda: self.build.assign(name, value, self.position(node)))
         else:
             self.at_node(node, lambda: self.build.let(name, value))
 
@@ -182,22 +180,22 @@ class _KernelTranslator(SourceReader):
 
     def put(self, target: ast.Subscript, value: kd.Operand, node: ast.stmt) -> None:
         name, indices = self.element_access(target)
-        self.at_node(target, lambda: self.build.put(name, indices, value, self.origin(node)))
+        self.at_node(target, lambda: self.build.put(name, indices, value, self.position(node)))
 
     def augmented_assignment(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
         """Translate an augmented assignment, such as `x[i] += value`.  op: its operator."""
         if type(op) not in _FUNCTIONS:
-            raise self.unsupported(f"the operator {type(op).__name__}", node)
+            raise self.unsupported(syntax_name(op), node)
         match target:
             case ast.Name(name):
-                before: kd.Operand = self.at_node(node, lambda: self.build.value(name, self.origin(node)))
+                before: kd.Operand = self.at_node(node, lambda: self.build.value(name, self.position(node)))
                 result = self.at_node(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], before, value))
-                self.at_node(node, lambda: self.build.assign(name, result, self.origin(node)))
+                self.at_node(node, lambda: self.build.assign(name, result, self.position(node)))
             case ast.Subscript():
                 name, indices = self.element_access(target)
-                element = self.at_node(target, lambda: self.build.element(name, indices, self.origin(node)))
+                element = self.at_node(target, lambda: self.build.element(name, indices, self.position(node)))
                 result = self.at_node(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], element, value))
-                self.at_node(target, lambda: self.build.put(name, indices, result, self.origin(node)))
+                self.at_node(target, lambda: self.build.put(name, indices, result, self.position(node)))
             case _:
                 raise self.unsupported("this target of an assignment", target)
 
@@ -241,10 +239,12 @@ class _KernelTranslator(SourceReader):
                 return kd.where(self.expression(test), self.expression(then), self.expression(orelse))
             case ast.Subscript():
                 name, indices = self.element_access(node)
-                return self.build.element(name, indices, self.origin(node))
+                return self.build.element(name, indices, self.position(node))
             case ast.Call(func, args, []):
                 return call_or_cast(self.function_name(func), tuple(map(self.expression, args)))
-        raise self.unsupported(f"the syntax {type(node).__name__}", node)
+        if isinstance(node, ast.Constant):
+            raise self.unsupported(f"the constant {node.value!r}", node)
+        raise self.unsupported_syntax(node)
 
     def comparison(
         self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr], node: ast.Compare
@@ -254,7 +254,7 @@ class _KernelTranslator(SourceReader):
         result: kd.Operand | None = None
         for op, first, second in zip(ops, values, values[1:], strict=False):
             if type(op) not in _FUNCTIONS:
-                raise self.unsupported(f"the operator {type(op).__name__}", node)
+                raise self.unsupported(syntax_name(op), node)
             compared = kd.binary_operation(_FUNCTIONS[type(op)], first, second)
             result = compared if result is None else kd.binary_operation("and", result, compared)
         assert result is not None
@@ -266,7 +266,7 @@ class _KernelTranslator(SourceReader):
         The number can be defined in the class, the enclosing functions or the file.
         """
         if self.build.find(name) is not None:
-            return self.build.value(name, self.origin(node))
+            return self.build.value(name, self.position(node))
         for names in self.python_names():
             if name in names:
                 value = names[name]

@@ -17,14 +17,16 @@ from collections.abc import Callable
 from functools import partial
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.frontend.script.array_functions import as_size
 from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, pack
+from relvm.frontend.script.iteration import LoopItems
 from relvm.frontend.script.name_analysis import contains_return, loaded_names, stored_names
-from relvm.frontend.script.values import Unbound
+from relvm.frontend.script.values import Unbound, is_static
 from relvm.ir.builder import OpenFunction
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Call, Expr, prim
-from relvm.ir.types import PrimType, Type, is_proven, join
+from relvm.ir.types import PrimType, TensorType, Type, is_proven, join
 
 
 @value_record
@@ -55,13 +57,17 @@ class LoopExits:
 class _Counter:
     """The counter `name` of a `for`, which runs from `start` to `stop` (exclusive) in steps of `step`.
 
-    The step is a nonzero constant.
+    The step is a nonzero constant.  In a loop over items, the counter is their index.
+
+    target: the target of a loop over items, or None.   items: the items, or None.
     """
 
     name: str
     start: Expr
     stop: Expr
     step: int
+    target: ast.expr | None = None
+    items: LoopItems | None = None
 
 
 class _WidenedTypesError(Exception):
@@ -99,11 +105,16 @@ class LoopTranslator(ControlFlowTranslator):
         """
 
     def loop_statement(
-        self, statement: ast.While | ast.For, following: list[ast.stmt], live: frozenset[str]
+        self,
+        statement: ast.While | ast.For,
+        following: list[ast.stmt],
+        live: frozenset[str],
+        items: LoopItems | None = None,
     ) -> tuple[Expr | None, bool]:
         """Translate a loop.
 
         following: the statements after the loop.  live: the names used after these statements.
+        items: the items of a for loop that does not iterate over a range.
 
         Returns
         -------
@@ -113,8 +124,8 @@ class LoopTranslator(ControlFlowTranslator):
             Whether the loop contains a return.
         """
         if statement.orelse:
-            raise self.unsupported("the else clause of a loop", statement)
-        counter = self.counter(statement) if isinstance(statement, ast.For) else None
+            raise self.unsupported("the else clause of a loop", statement, "set a variable before each break")
+        counter = self.counter(statement, items) if isinstance(statement, ast.For) else None
         has_return = contains_return(statement)
         if has_return and self.result_type is None:
             reason = "a return inside a loop requires an annotated result type"
@@ -134,6 +145,10 @@ class LoopTranslator(ControlFlowTranslator):
             except _WidenedTypesError as widened:
                 self.builder.restore_names(names)
                 types = self.widen_types(statement, carried, types, widened.types)
+                initial_values = [
+                    self.as_expr(self.scope[name], type_) if is_static(self.scope[name]) else value
+                    for name, type_, value in zip(carried, types, initial_values, strict=True)
+                ]
 
         join_point = self.exit_join_point(statement, exits, carried, types)
         end = self.continuation_function(statement, following, join_point) if has_return and exits.ended_paths else pack
@@ -187,15 +202,16 @@ class LoopTranslator(ControlFlowTranslator):
         function = self.builder.local_function(join_point.params, body, self.value_type, name="rest")
         return lambda values: Call(function, tuple(values))
 
-    def counter(self, statement: ast.For) -> _Counter:
+    def counter(self, statement: ast.For, items: LoopItems | None) -> _Counter:
+        target = statement.target
+        if items is not None:
+            name = target.id if isinstance(target, ast.Name) else "item"
+            return _Counter(name, prim(0), as_size(items.count), 1, target, items)
         call = statement.iter
-        match call:
-            case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]) if "range" not in self.scope:
-                pass
-            case _:
-                args = []
-        if not 1 <= len(args) <= 3:
-            raise self.unsupported("a for loop over anything but range(...) or a Python tuple or list", call)
+        assert isinstance(call, ast.Call), "a loop over anything else has items"
+        args = call.args
+        if not 1 <= len(args) <= 3 or call.keywords:
+            raise self.error(RelvmArgumentError, "range: expected 1 to 3 integers", call)
         if not isinstance(statement.target, ast.Name):
             raise self.unsupported("a loop variable that is not a name", statement.target)
         bounds = [self.at_node(arg, partial(self.bound, arg)) for arg in args[:2]]
@@ -278,7 +294,9 @@ class LoopTranslator(ControlFlowTranslator):
             return self.end_path(exits)
 
         def inside() -> Expr:
-            if counter and count:
+            if counter and count and counter.items and counter.target:
+                self.assign(counter.target, counter.items.item(count))
+            elif counter and count:
                 self.scope[counter.name] = count
             outer, self.loop = self.loop, LoopExits(next_iteration, leave)
             try:
@@ -329,13 +347,30 @@ class LoopTranslator(ControlFlowTranslator):
         """
         joined = []
         for name, before, after in zip(carried, types, new_types, strict=True):
-            both = join(before, self.outer_type(after))
+            both = self.number_type(name, before, after) or join(before, self.outer_type(after))
             if both is None:
                 raise self.error(
                     RelvmTypeError, f"{name} is {before} before the loop but {after} after an iteration", statement
                 )
             joined.append(both)
         return joined
+
+    def number_type(self, name: str, before: Type, after: Type) -> Type | None:
+        """Return the type of a variable that is a Python number before the loop, and a wider number afterwards.
+
+        As in NumPy, the number takes the dtype of the tensor or scalar with which the loop combines it.  The result is
+        None if the variable has another value.
+        """
+        number = self.scope[name]
+        if type(number) not in (int, float) or not isinstance(before, PrimType):
+            return None
+        is_integer = type(number) is int
+        match after:
+            case TensorType(dtype=DType() as dtype, rank=0) if dtype.is_float or (dtype.is_integer and is_integer):
+                return TensorType(dtype, ())
+            case PrimType(dtype=dtype) if dtype == F64 and is_integer:
+                return PrimType(F64)
+        return None
 
 
 def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:

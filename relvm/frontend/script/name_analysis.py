@@ -30,9 +30,16 @@ def stored_names(body: Iterable[ast.stmt]) -> Iterator[str]:
                 yield from stored_names([ast.Expr(target)])
                 yield from stored_names(inner)
             case _:
-                for item in ast.walk(statement):
-                    if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-                        yield item.id
+                yield from _stored_in(statement)
+
+
+def _stored_in(node: ast.AST) -> Iterator[str]:
+    """Yield the names that `node` assigns.  Comprehensions have their own scope."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    if not isinstance(node, ast.comprehension):
+        for child in ast.iter_child_nodes(node):
+            yield from _stored_in(child)
 
 
 def contains_return(statement: ast.stmt) -> bool:

@@ -9,12 +9,14 @@ them, they become a local function that each path calls.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmAssertionError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, pack
-from relvm.frontend.script.expressions import positional_parameters
+from relvm.frontend.script.expressions import parameters, positional_parameters
+from relvm.frontend.script.indexing import assignment_advice
+from relvm.frontend.script.iteration import LoopItems
 from relvm.frontend.script.loops import Continuation, LoopTranslator
 from relvm.frontend.script.name_analysis import (
     can_fall_through,
@@ -23,12 +25,21 @@ from relvm.frontend.script.name_analysis import (
     loaded_names,
     stored_names,
 )
-from relvm.frontend.script.values import Located, Unbound, Value
+from relvm.frontend.script.values import Located, Unbound, Value, is_single_number
 from relvm.ir.bind_dims import plain_dim_vars
-from relvm.ir.expr import Block, Expr, If, Null, TupleItem
-from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch_reason, type_vars
-
-_MAX_UNROLLED = 20_000
+from relvm.ir.expr import Block, BuiltinCall, Expr, If, Null, String, TupleItem
+from relvm.ir.types import (
+    OBJECT,
+    VOID,
+    FuncType,
+    TensorType,
+    TupleType,
+    Type,
+    forget_vars,
+    is_proven,
+    mismatch_reason,
+    type_vars,
+)
 
 
 class _ItemAssignment(ast.stmt):
@@ -75,7 +86,7 @@ class StatementTranslator(LoopTranslator):
         result: the declared result type, or None.
         """
         stated: list[tuple[Type, Located]] = [
-            (self.scope[param.arg].type, param.annotation or param) for param in positional_parameters(self, function)
+            (self.scope[param.arg].type, param.annotation or param) for param in parameters(self, function)
         ]
         known = set(self.builder.known_dims())
         if result is not None:
@@ -102,8 +113,6 @@ class StatementTranslator(LoopTranslator):
             raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
         return result
 
-    unrolled_count = 0  # statements repeated by unrolling for loops so far
-
     def translate_statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
         """Translate the statements `body`.  Return their result if they return, otherwise None.
 
@@ -111,7 +120,7 @@ class StatementTranslator(LoopTranslator):
         """
         for position, statement in enumerate(body):
             following = body[position + 1 :]
-            self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
+            self.builder.place = self.position(statement)
             match statement:
                 case ast.Return():
                     return self.return_value(statement)
@@ -124,8 +133,13 @@ class StatementTranslator(LoopTranslator):
                     result = self.if_statement(cond, statement, following, frozenset(loaded_names(following)) | live)
                     if result is not None:
                         return result
-                case ast.For() if (values := self.static_items(statement)) is not None:
-                    return self.translate_statements([*self.unroll(statement, values), *following], live)
+                case ast.For() if not self.is_counted(statement):
+                    items = self.items_of(statement.iter)
+                    if not isinstance(items, LoopItems):
+                        return self.translate_statements([*self.unroll(statement, items), *following], live)
+                    result, has_return = self.loop_statement(statement, following, live, items)
+                    if has_return:
+                        return result
                 case ast.While() | ast.For():
                     result, has_return = self.loop_statement(statement, following, live)
                     if has_return:
@@ -148,6 +162,8 @@ class StatementTranslator(LoopTranslator):
 
     def translate_statement(self, statement: ast.stmt) -> None:
         match statement:
+            case ast.Assign(targets=[ast.Subscript() as items], value=value):
+                raise self.item_assignment(items, value, is_single_number(self.expression(value)))
             case ast.Assign(targets=targets, value=value):
                 name = targets[0].id if isinstance(targets[0], ast.Name) else None
                 result = self.expression(value, name)
@@ -156,6 +172,12 @@ class StatementTranslator(LoopTranslator):
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 left = ast.copy_location(ast.Name(name, ast.Load()), target)
                 self.scope[name] = self.operation(op, [left, value], statement, name)
+            case ast.AugAssign(target=ast.Subscript() as items, op=op, value=value):
+                is_number = is_single_number(self.expression(value))
+                old = items.value if is_number else ast.Subscript(items.value, items.slice, ast.Load())
+                raise self.item_assignment(items, ast.BinOp(old, op, value), is_number)
+            case ast.Assert(test=test, msg=message):
+                self.assertion(test, message, statement)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) if value is not None:
                 self.scope[name] = self.annotated_assignment(name, self.type(annotation), value)
             case ast.FunctionDef(name=name):
@@ -167,19 +189,46 @@ class StatementTranslator(LoopTranslator):
             case ast.Expr(value=ast.Call() as call):
                 self.expression(call)
             case _:
-                raise self.unsupported(
-                    _STATEMENTS.get(type(statement), f"the syntax {type(statement).__name__}"), statement
-                )
+                raise self.unsupported_syntax(statement)
+
+    def assertion(self, test: ast.expr, message: ast.expr | None, statement: ast.stmt) -> None:
+        """Translate an assertion.  If its condition is known at translation time, it is checked then."""
+        cond = self.condition(test)
+        shown = self.expression(message) if message else ast.unparse(test)
+        if not isinstance(shown, str):
+            raise self.error(RelvmTypeError, "assert: the message must be a string known at translation time", test)
+        if isinstance(cond, Expr):
+            where = f"{self.runtime_position(statement)}: {shown}"
+            self.builder.emit(BuiltinCall("assert", (cond, String(where)), type=VOID), "_")
+        elif not cond:
+            raise self.error(RelvmAssertionError, shown, statement)
 
     def assign(self, target: ast.expr, value: Value) -> None:
         match target:
             case ast.Name(id=name):
                 self.scope[name] = value
-            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            case ast.Tuple(elts=targets) | ast.List(elts=targets) if not any(
+                isinstance(part, ast.Starred) for part in targets
+            ):
                 for part, item in zip(targets, self.items(value, targets, target), strict=True):
                     self.assign(part, item)
             case _:
-                raise self.unsupported("an assignment to anything but a name or a tuple of names", target)
+                advice = "assign to one name for each value"
+                raise self.unsupported("an assignment to anything but a name or a tuple of names", target, advice)
+
+    def item_assignment(self, target: ast.Subscript, value: ast.expr, is_number: bool) -> RelvmError:
+        """Return the error for an assignment to items, with the statement that computes the new tensor instead.
+
+        is_number: whether the same number, or an expression for each element, is assigned to all items.
+        """
+        base = self.expression(target.value)
+        if not isinstance(base, Expr) or not isinstance(base.type, TensorType):
+            advice = "make a new tuple"
+        else:
+            nodes = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+            indices = [(self.index(node), ast.unparse(node)) for node in nodes]
+            advice = assignment_advice(ast.unparse(target.value), base.type, indices, ast.unparse(value), is_number)
+        return self.unsupported("an assignment to items", target, f"tensors do not change; {advice}")
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of the tuple `value`, one for each of `targets`.
@@ -209,7 +258,15 @@ class StatementTranslator(LoopTranslator):
         node: the expression for the value.
         """
         value = self.typed_expression(name, type_, node, name)
-        return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
+        return value if is_proven(type_, value.type) else self.checked(value, type_, name, node)
+
+    def checked(self, value: Expr, type_: Type, name: str, node: Located) -> Expr:
+        """Check at run time that a value has a type.  The error contains the position of `node` in the source.
+
+        name: the name of the value.
+        """
+        where = f"{self.runtime_position(node)}: {name}, declared as {type_}"
+        return self.at_node(node, lambda: self.builder.match_cast(value, type_, name, where))
 
     def typed_expression(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
         """Translate the expression `node`, and check that its value can have the type `type_`.
@@ -221,9 +278,10 @@ class StatementTranslator(LoopTranslator):
         value = self.expr(node, type_, name)
         reason = type_ and mismatch_reason(type_, value.type)
         if isinstance(value, Null) and type_ not in (None, OBJECT):
-            reason = f"expected {type_}, got None"
+            reason = "it is not optional"
         if reason:
-            raise self.error(RelvmTypeError, f"{what}: {reason}", node)
+            shown = "None" if isinstance(value, Null) else value.type
+            raise self.error(RelvmTypeError, f"{what}: expected {type_}, got {shown}: {reason}", node)
         return value
 
     def return_value(self, statement: ast.Return) -> Expr:
@@ -235,12 +293,13 @@ class StatementTranslator(LoopTranslator):
         value, expected = self.typed_expression("result", self.result_type, node), self.value_type
         if expected is None or is_proven(expected, value.type):
             return value
-        return self.at_node(statement, lambda: self.builder.match_cast(value, expected, "result"))
+        return self.checked(value, expected, "result", statement)
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
         """Translate a nested def to a local function, which can use the current variables."""
         if function.decorator_list:
-            raise self.unsupported("a decorator on a nested function", function)
+            raise self.unsupported("a decorator on a nested function", function, "define it outside")
+        positional_parameters(self, function)
         params, result = self.signature(function)
         recursive = function.name in loaded_names(function.body)
         names = [*([function.name] if recursive else []), *(name for name, _ in params)]
@@ -267,7 +326,8 @@ class StatementTranslator(LoopTranslator):
         described = []
         for function in functions:
             if function.decorator_list:
-                raise self.unsupported("a decorator on a nested function", function)
+                raise self.unsupported("a decorator on a nested function", function, "define it outside")
+            positional_parameters(self, function)
             params, result = self.signature(function)
             if result is None:
                 reason = (
@@ -280,33 +340,28 @@ class StatementTranslator(LoopTranslator):
             )
         self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
 
-    def static_items(self, statement: ast.For) -> list[Value] | None:
-        """Return the items over which a for loop iterates if they are a Python tuple or list, otherwise None."""
+    def is_counted(self, statement: ast.For) -> bool:
+        """Return whether a for loop iterates over `range(...)`."""
         match statement.iter:
             case ast.Call(func=ast.Name("range")):
-                return None
-        value = self.expression(statement.iter)
-        if not isinstance(value, tuple | list):
-            return None
-        if statement.orelse or any(map(contains_loop_jump, statement.body)):
-            raise self.unsupported("a break, continue or else in a for loop over a Python tuple or list", statement)
-        return list(value)
+                return "range" not in self.scope
+        return False
 
-    def unroll(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
-        """Unroll a for loop over items known at translation time.  values: the items."""
-        self.unrolled_count += len(values) * (1 + len(statement.body))
-        if self.unrolled_count > _MAX_UNROLLED:
-            reason = f"unrolling for loops over Python tuples and lists to more than {_MAX_UNROLLED} statements"
-            raise self.unsupported(f"{reason} (loop over range(...))", statement)
+    def unroll(self, statement: ast.For, items: Sequence[Value]) -> list[ast.stmt]:
+        """Unroll a for loop over items known at translation time."""
+        if statement.orelse or any(map(contains_loop_jump, statement.body)):
+            reason = "a break, continue or else in a for loop over a Python tuple or list"
+            raise self.unsupported(reason, statement, "loop over range(...) or a tensor")
+        self.count_unrolled(len(items) * (1 + len(statement.body)), statement)
         rounds = (
-            [ast.copy_location(_ItemAssignment(statement.target, item), statement), *statement.body] for item in values
+            [ast.copy_location(_ItemAssignment(statement.target, item), statement), *statement.body] for item in items
         )
         return [each for statements in rounds for each in statements]
 
     def signature(self, function: ast.FunctionDef) -> tuple[list[tuple[str, Type]], Type | None]:
         """Return the parameters with their types, and the result type if it is annotated."""
         params = []
-        for param in positional_parameters(self, function):
+        for param in parameters(self, function):
             if param.annotation is None:
                 reason = f'parameter {param.arg} needs a type, such as {param.arg}: "f32[n]"'
                 raise self.error(RelvmSyntaxError, reason, param)
@@ -399,12 +454,6 @@ class StatementTranslator(LoopTranslator):
         return self.make_join_point(
             paths, stored_names([statement]), f"is assigned only on some paths of {where}", where
         )
-
-
-_STATEMENTS = {
-    ast.AnnAssign: "an annotation without a value",
-    ast.Expr: "an expression whose value is not used",
-}
 
 
 def _leading_functions(body: list[ast.stmt]) -> list[ast.FunctionDef]:

@@ -6,6 +6,7 @@ A value is either an `Expr` or a Python object known at translation time.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_origin
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from relvm.data_classes import record, value_record
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.script.syntax_names import syntax_advice, syntax_name
 from relvm.frontend.text.lexer import Source
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
@@ -114,8 +116,22 @@ class SourceReader:
     def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
         return error_at_node(self.function.source, kind, reason, node)
 
-    def unsupported(self, what: str, node: Located) -> RelvmError:
-        return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}", node)
+    def unsupported(self, what: str, node: Located, advice: str = "") -> RelvmError:
+        """Return an error for syntax that is not supported.  advice: what to write instead."""
+        return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}{advice and f'; {advice}'}", node)
+
+    def unsupported_syntax(self, node: Located) -> RelvmError:
+        return self.unsupported(syntax_name(node), node, syntax_advice(node))
+
+    def position(self, node: Located) -> str:
+        return f"{self.function.source.name}:{node.lineno}:{node.col_offset + 1}"
+
+    def runtime_position(self, node: Located) -> str:
+        """Return the name of the file, the line and the function, for an error at run time.
+
+        It has no folder, because it becomes part of the program.
+        """
+        return f"{os.path.basename(self.function.source.name)}:{node.lineno}: {self.function.name}"
 
     def at_node(self, node: Located, action: Callable[[], Any]) -> Any:
         """Call `action` and return its result.  If it raises an error without a position, add the position of
@@ -132,7 +148,7 @@ class SourceReader:
         """Convert a type annotation to a type in the text form.
 
         The annotation is `"f32[n]"`, or `f32[n]` without quotes, or `Annotated[Tensor, "f32[n]"]`, or a name of such
-        an Annotated type in Python.
+        an Annotated type in Python, or `int`, `float` or `bool`.
         """
         match node:
             case ast.Constant(str(written)):
@@ -143,6 +159,8 @@ class SourceReader:
                 metadata = [part.value for part in parts if isinstance(part, ast.Constant)]
             case ast.Name() | ast.Attribute() if get_origin(value := self.python_value(node)) is Annotated:
                 metadata = list(value.__metadata__)
+            case ast.Name("int" | "float" as name) if self.python_value(node) is None:
+                return {"int": "i64", "float": "f64"}[name]
             case _:
                 return ast.unparse(node).replace("[()]", "[]")
         types = [each for each in metadata if isinstance(each, str)]
@@ -207,6 +225,11 @@ def is_scalar(value: Value) -> bool:
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
+def is_single_number(value: Value) -> bool:
+    """Return whether `value` is a number, a scalar of the program, or a tensor of rank 0."""
+    return is_scalar(value) or (isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank == 0)
+
+
 def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
     """Convert a Python number to a Python bool, int or float, for a scalar of dtype bool, i64 or f64.
 
@@ -244,7 +267,10 @@ def number_as_tensor(value: Value, dtype: DType) -> Constant:
     except OverflowError:
         array = None
     if array is None:
-        raise RelvmTypeError(f"{value!r} cannot be used as {dtype}")
+        advice = (
+            "; convert the tensor, as in x.astype(np.float32)" if type(value) is float and not dtype.is_float else ""
+        )
+        raise RelvmTypeError(f"{value!r} cannot be used as {dtype}{advice}")
     return constant(array)
 
 

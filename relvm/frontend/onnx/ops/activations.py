@@ -6,7 +6,9 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota
+from relvm.frontend.onnx.dynamic_sizes import (
+    iota,
+)
 from relvm.frontend.onnx.ops.if_ import unless_empty
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
@@ -200,3 +202,20 @@ def _hardmax_of_elements(node: OnnxNode, axes: tuple[int, ...]) -> Expr:
     after = tuple(range(1, len(x.shape) - axes[0] % len(x.shape)))
     chosen = place.apply(ops.equal, positions.apply(ops.expand_dims, axes=after))
     return chosen.cast(x.dtype).reshape(*shape).expr
+
+
+@converts("Softmax")
+def _softmax(node: OnnxNode) -> Expr:
+    """Computes the softmax along an axis.
+
+    Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
+    """
+    x, rank = node.tensor(0), node.type(0).known_rank
+    axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
+    if node.opset >= 13 or axis == rank - 1:
+        return ops.softmax(x, axis=axis)
+    shape = x.tensor_type.shape
+    if shape is None:
+        raise RelvmUnsupportedError("Softmax before opset 13 requires a known shape")
+    matrix = node.emit(ops.reshape(x, node.shape([product(shape[:axis]), product(shape[axis:])])))
+    return ops.reshape(node.emit(ops.softmax(matrix, axis=1)), node.shape(list(shape)))

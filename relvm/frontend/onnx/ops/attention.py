@@ -9,9 +9,8 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import broadcast_input
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference, dim_op, known_size

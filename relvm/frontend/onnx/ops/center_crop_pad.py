@@ -5,10 +5,9 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.dynamic_sizes import sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes
+from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes, shaped_input
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op
 

@@ -21,9 +21,8 @@ from relvm.frontend.onnx.ops.attention import (
     weight_values,
     widen,
 )
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference, dim_op, known_sizes

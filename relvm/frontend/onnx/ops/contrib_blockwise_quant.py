@@ -10,9 +10,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.quantized import repeat_per_block
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import F32, U8
 from relvm.ir.expr import Expr, constant
 from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks

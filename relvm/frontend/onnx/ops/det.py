@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import shaped_input
 from relvm.ir.expr import Expr
 
 

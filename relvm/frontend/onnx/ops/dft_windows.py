@@ -10,9 +10,8 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, scalar, size_of
 from relvm.frontend.onnx.ops.dft_dynamic import MAX_LENGTH, short_time_transform, transform
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op

@@ -14,9 +14,8 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.quantized import dynamic_quantized_matmul
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 

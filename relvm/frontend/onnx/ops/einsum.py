@@ -9,9 +9,8 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.broadcasting import broadcast_input, common_dim
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_equal_dims

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, run_time_sizes, size_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
+from relvm.frontend.onnx.dynamic_sizes import (
+    dim_as_operand,
+    iota,
+    run_time_sizes,
+    size_of,
+)
 from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, is_never_negative, product
@@ -141,3 +145,8 @@ def _compress(node: OnnxNode) -> Expr:
         condition = dynamic_slice(condition, 0, 0, dim_op("min", size, condition.shape[0]))
     found, _ = find_true(condition)
     return ops.gather(x.expr, found.expr, axis=axis or 0)
+
+
+@converts("Gather")
+def _gather(node: OnnxNode) -> Expr:
+    return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))

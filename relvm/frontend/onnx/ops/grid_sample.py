@@ -5,10 +5,9 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import padding_of
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel, shaped_input
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product

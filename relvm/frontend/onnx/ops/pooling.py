@@ -11,12 +11,19 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
+from relvm.frontend.onnx.dynamic_sizes import (
+    filled,
+    sizes_of,
+)
 from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
+from relvm.frontend.onnx.tensor_expr import (
+    TensorExpr,
+    input_tensor,
+    pad_axes,
+    shaped_input,
+)
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, known_sizes, product
 
@@ -166,3 +173,9 @@ def _global_lp_pool(node: OnnxNode) -> Expr:
 
 def _powers(x: TensorExpr, p: int) -> TensorExpr:
     return (x if p % 2 == 0 else x.apply(ops.abs)).power(p)
+
+
+@converts("GlobalMaxPool", "GlobalAveragePool")
+def _global_pool(node: OnnxNode) -> Expr:
+    op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
+    return op(node.tensor(0), axes=tuple(range(2, node.type(0).known_rank)), keepdims=True)

@@ -14,9 +14,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
 from relvm.ir.dtypes import F32, F64, I32, I64, U64, DType
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim

@@ -6,8 +6,14 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
 from relvm.frontend.onnx.dynamic_axes import axis_mask
-from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, known_count, run_time_sizes
-from relvm.frontend.onnx.ops.range_split_tile import repeat_axes
+from relvm.frontend.onnx.dynamic_sizes import (
+    assert_all_false,
+    dims_as_tensor,
+    is_known,
+    known_count,
+    run_time_sizes,
+)
+from relvm.frontend.onnx.ops.concat_split_tile import repeat_axes
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
@@ -163,3 +169,10 @@ def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
     repeats = run_time_sizes(single.where(target, 1))
     known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
     return repeat_axes(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])
+
+
+@converts("Transpose")
+def _transpose(node: OnnxNode) -> Expr:
+    perm = node.attribute("perm")
+    perm = reversed(range(node.type(0).known_rank)) if perm is None else perm
+    return ops.transpose(node.tensor(0), perm=tuple(perm))

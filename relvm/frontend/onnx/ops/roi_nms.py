@@ -10,9 +10,8 @@ import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import scalar
 from relvm.frontend.onnx.ops.gather_scatter_topk import find_true, unravel_indices
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product

@@ -1,4 +1,4 @@
-"""Conversion of slices with bounds that are symbolic or only known at run time."""
+"""The converter of Slice, with bounds that are constant, symbolic or only known at run time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from relvm.frontend.onnx.dynamic_sizes import (
     dim_as_operand,
     iota,
     is_known,
+    is_symbolic,
     known_count,
     run_time_sizes,
 )
-from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr
@@ -28,7 +30,7 @@ _LAST = 2**63 - 1  # an end after every element
 _FARTHEST = 2**60  # larger steps are clamped to this, so that sums do not overflow
 
 
-def symbolic_slice(node: OnnxNode) -> Expr:
+def _symbolic_slice(node: OnnxNode) -> Expr:
     """Convert a Slice of opset 10 or later with bounds or steps that are symbolic or only known at run time."""
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
@@ -154,3 +156,34 @@ def _normalize_run_time_bound(
     """Convert a slice bound to a position at run time: add `size` to a negative bound, then clamp to [low, high]."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)
+
+
+@converts("Slice")
+def _slice(node: OnnxNode) -> Expr:
+    if node.opset < 10:
+        begin, end = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes"), None
+    elif any(not is_known(node, i) or is_symbolic(node, i) for i in range(1, len(node.inputs)) if node.has(i)):
+        return _symbolic_slice(node)
+    else:
+        begin, end = (node.known_array(i, "the Slice bounds").tolist() for i in (1, 2))
+        axes = node.known_array(3, "the Slice axes").tolist() if node.has(3) else None
+        steps = node.known_array(4, "the Slice steps").tolist() if node.has(4) else None
+    axes = range(len(begin)) if axes is None else axes
+    steps = [1] * len(begin) if steps is None else steps
+    shape = node.type(0).shape
+    for i, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        dim = None if shape is None else shape[axis]
+        if isinstance(dim, int):
+            taken = slice_range(dim, begin[i], end[i], step)
+            stop = taken.stop if taken.stop >= 0 else -_LAST
+            begin[i], end[i] = (taken.start, stop) if taken else (0, 0)
+            if taken == range(dim):
+                begin[i], end[i], steps[i] = 0, _LAST, 1
+        elif step < 0 and begin[i] < -1:  # an end before the axis means that the first element is included
+            return _symbolic_slice(node)
+        elif end[i] >= FAR:
+            end[i] = -_LAST if step < 0 and end[i] in INT_MAX else _LAST
+    if all(bounds == (0, _LAST, 1) for bounds in zip(begin, end, steps, strict=True)):
+        return node.tensor(0)
+    return ops.slice(node.tensor(0), begin=tuple(begin), end=tuple(end), axes=tuple(axes), steps=tuple(steps))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, iota
 from relvm.frontend.onnx.ops.gather_scatter_topk import find_true
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
 from relvm.ir.dtypes import I64, U8
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product

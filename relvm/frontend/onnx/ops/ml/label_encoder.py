@@ -14,10 +14,9 @@ from relvm.errors import RelvmFormatError
 from relvm.frontend.onnx.dynamic_sizes import filled
 from relvm.frontend.onnx.ops.cast import convert_dtype
 from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, number_list
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.ops.strings import find_strings, string_list
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
 from relvm.ir.dtypes import F32, I64, STR, DType
 from relvm.ir.expr import Expr, Tuple, TupleItem, constant
 from relvm.ir.types import TupleType

@@ -8,10 +8,9 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import assert_all_false
 from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, float_matrix, number_list, to_float
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.ops.strings import find_strings, string_list
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import input_tensor
+from relvm.frontend.onnx.tensor_expr import input_tensor, shaped_input
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product

@@ -10,10 +10,9 @@ import relvm.ops as ops
 from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.ops.strings import find_strings, string_list
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim, dim_op, known_size

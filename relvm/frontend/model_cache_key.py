@@ -1,7 +1,7 @@
-"""Origins of modules that are imported from files.
+"""Cache keys of modules that are imported from files (relvm/ir/cache_key.py).
 
-The origin of a module is a cache key that identifies the file and the import options (relvm/ir/fingerprint.py).
-Computing the origin does not read the graph, and normally does not import the onnx package.
+A key identifies the file and the import options.  Computing it does not read the graph, and normally does not import
+the onnx package.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 
-def onnx_origin(
+def onnx_cache_key(
     digest: str,
     dims: Mapping[str, object],
     inputs: Collection[str] = (),
     outputs: Sequence[str] | None = None,
     ranks: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
-    """Return the origin of a module that `from_onnx` imports without weights: a string for use as a cache key.
+    """Return the cache key of a module that `from_onnx` imports without weights.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A browser for the tests of pages."""
+"""A browser for the tests of pages and of the site."""
 
 from __future__ import annotations
 
