@@ -1,0 +1,170 @@
+"""Mutation testing: change one token of relvm at a time, and report which tests notice.
+
+    python tests/mutation_testing.py --count 20 --seed 1
+    python tests/mutation_testing.py --count 10 --language c
+
+A change replaces a comparison, `and` or `or`, plus or minus, a truth value or a small number, or removes `not`.
+Changes are drawn at random, with the same probability for each token.  They are made in a copy of the last commit; the
+checkout stays as it is.
+
+A Python change is given to the fast tests, and if they pass, to the tests in the folder of the changed file.  A C
+change is given to the C tests.  Each change is printed with the tests that noticed it, and the shares at the end.  Read
+each change that nobody noticed: either it changes nothing, or a test is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import io
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_REPLACED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
+_WORDS = {"and": "or", "or": "and", "not": "", "True": "False", "False": "True"}
+_C_WORDS = {"&&": "||", "||": "&&", "!": ""}
+_LARGEST = 64  # numbers above are sizes and codes rather than counts
+_SECONDS = 900  # a run of tests that takes longer has noticed the change
+_C_TOKEN = re.compile(r"[A-Za-z_]\w*|0[xX][\da-fA-F]+|\d[\w.]*|&&|\|\||[<>=!+-]=|->|\+\+|--|<<|>>|\S")
+_C_IGNORED = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|^#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one token.  path: the file, relative to the checkout.  start, end: the token's place in its text."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.old} -> {self.new or 'nothing'}"
+
+
+def _number(text: str) -> str | None:
+    return str(int(text) + 1) if text.isdigit() and int(text) <= _LARGEST else None
+
+
+def python_mutants(path: Path, text: str) -> Iterator[Mutant]:
+    """Find all changes of a Python file."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    before = ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        old, is_operand = token.string, before.isidentifier() or before[-1:].isdigit() or before in (")", "]")
+        new = None
+        if token.type == tokenize.OP and (old not in "+-" or is_operand):
+            new = _REPLACED.get(old)
+        elif token.type == tokenize.NAME:
+            new = None if before == "is" else _WORDS.get(old)
+        elif token.type == tokenize.NUMBER:
+            new = _number(old)
+        if new is not None:
+            start = starts[token.start[0] - 1] + token.start[1]
+            yield Mutant(path, token.start[0], start, start + len(old), old, new)
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            before = old
+
+
+def c_mutants(path: Path, text: str) -> Iterator[Mutant]:
+    """Find all changes of a C file, outside comments, strings and preprocessor lines."""
+    code = _C_IGNORED.sub(lambda found: re.sub(r"\S", " ", found[0]), text)
+    before = ""
+    for token in _C_TOKEN.finditer(code):
+        old, is_operand = token[0], bool(re.fullmatch(r"[\w.]+|\)|\]", before)) and before != "return"
+        new = _number(old)
+        if new is None and (old not in ("+", "-", "<", ">") or is_operand):
+            new = _REPLACED.get(old, _C_WORDS.get(old))
+        if new is not None:
+            yield Mutant(path, text.count("\n", 0, token.start()) + 1, *token.span(), old, new)
+        before = old
+
+
+def draw(language: str, count: int, seed: int) -> list[Mutant]:
+    """Draw `count` changes of the committed files of a language."""
+    pattern, find = {"python": ("relvm/*.py", python_mutants), "c": ("csrc/*.c", c_mutants)}[language]
+    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [Path(line) for line in listed.stdout.split()]
+    committed = [path for path in paths if path.parts[:2] != ("csrc", "python")]
+    mutants = [mutant for path in committed for mutant in find(path, (ROOT / path).read_text())]
+    return random.Random(seed).sample(mutants, count)
+
+
+def copy_checkout(tree: Path) -> None:
+    """Clone the checkout, such that Python finds the clone's sources, with the compiled runtime of this environment.
+
+    An editable installation would otherwise take precedence over PYTHONPATH.
+    """
+    subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
+    native = importlib.util.find_spec("relvm._native")
+    assert native is not None and native.origin is not None, "relvm is not installed"
+    shutil.copy(native.origin, tree / "relvm")
+    Path(tree, "sitecustomize.py").write_text(
+        "import sys\n"
+        'sys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != "ScikitBuildRedirectingFinder"]\n'
+    )
+
+
+def fails(tree: Path, *arguments: str) -> bool:
+    """Return whether tests fail, or take too long, in a copy of the checkout."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "RELVM_CACHE_DIR": str(tree / "cache")}
+    try:
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode not in (0, 5)  # 5: there are no tests
+
+
+def noticed_by(tree: Path, mutant: Mutant) -> str:
+    """Make a change in a copy of the checkout, and return which tests notice it.  The copy is as before afterwards."""
+    path = tree / mutant.path
+    original = path.read_text()
+    path.write_text(original[: mutant.start] + mutant.new + original[mutant.end :])
+    try:
+        if mutant.path.suffix == ".c":
+            return "C tests" if fails(tree, "tests/c/test_c.py") else "nobody"
+        if fails(tree, "-m", "fast"):
+            return "fast tests"
+        folder = Path("tests", mutant.path.parts[1])
+        return f"{folder}/" if (tree / folder).is_dir() and fails(tree, str(folder)) else "nobody"
+    finally:
+        path.write_text(original)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--language", choices=("python", "c"), default="python")
+    options = parser.parse_args()
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "relvm")
+        copy_checkout(tree)
+        if fails(tree, *(("tests/c/test_c.py",) if options.language == "c" else ("-m", "fast"))):
+            sys.exit("the tests fail without any change")
+        for mutant in draw(options.language, options.count, options.seed):
+            by = noticed_by(tree, mutant)
+            found[by if by.endswith("tests") or by == "nobody" else "tests of the folder"] += 1
+            print(f"{mutant}: {by}", flush=True)
+    print(", ".join(f"{by}: {number} of {options.count}" for by, number in found.most_common()))
+
+
+if __name__ == "__main__":
+    main()
