@@ -440,7 +440,7 @@ RVM_BUILTIN(call_py_func) {
   rvm_status status = rvm_spend(arguments[0].as.machine, RVM_LONG_CALL_COST, result);
   if (status) return status;
   status = function(function_self, arguments + 2, count - 2, result);
-  rvm_machine_look_next(arguments[0].as.machine);
+  rvm_machine_poll_next(arguments[0].as.machine);
   return rvm_machine_admit_result(arguments[0].as.machine, status, result);
 }
 
@@ -456,6 +456,6 @@ RVM_BUILTIN(print) {
   rvm_status status = rvm_spend(machine, RVM_LONG_CALL_COST, result);
   if (!status) status = rvm_machine_print(machine, arguments + 1, count - 1, result);
   if (status) return status;
-  rvm_machine_look_next(machine);
+  rvm_machine_poll_next(machine);
   return return_nil(result);
 }

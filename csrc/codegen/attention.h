@@ -1,7 +1,7 @@
 /* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v.
 
    The matrix of scores never exists as a whole: keys are processed RVM_ATTENTION_KEYS at a time, and the sums so far
-   are rescaled whenever a larger score is found. Source: Milakov and Gimelshein, Online normalizer calculation for
+   are rescaled whenever a larger score is found.  Source: Milakov and Gimelshein, Online normalizer calculation for
    softmax, 2018; Dao and others, FlashAttention, 2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H

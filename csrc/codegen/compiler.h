@@ -1,4 +1,4 @@
-/* compiler.h: attributes and pragmas of the C compiler that C99 has no words for. */
+/* compiler.h: attributes and pragmas of C compilers that are not part of C99. */
 #ifndef RELVM_COMPILER_H
 #define RELVM_COMPILER_H
 
@@ -15,8 +15,8 @@
 #define RVM_UNUSED
 #endif
 
-/* Before a loop that may run as vectors, where the compiler is called with -fopenmp-simd -DRVM_OPENMP_SIMD: sums are
-   then added up in another order. */
+/* Precedes a loop that may be vectorized with a reordered sum.  Takes effect if the compiler is called with
+   -fopenmp-simd -DRVM_OPENMP_SIMD. */
 #ifdef RVM_OPENMP_SIMD
 #define RVM_PRAGMA(text) _Pragma(#text)
 #define RVM_SIMD(clauses) RVM_PRAGMA(omp simd clauses)

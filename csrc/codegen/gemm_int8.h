@@ -235,8 +235,7 @@ static inline RVM_ALWAYS_INLINE void rvm_picked_words(int32_t *words, const uint
 
 /* Combines the bytes at the same position of four rows, which are `stride` apart, into words: words[j] becomes the
    bytes bytes[j * step], bytes[stride + j * step], ... with the bits of `flip` inverted, for j < count.  Only the first
-   `rows`
-   >= 1 rows exist; the bytes of the others in the words are undefined. */
+   `rows` >= 1 rows exist; the bytes of the others in the words are undefined. */
 static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes_arguments *args) {
   const int64_t count = args->count, step = args->step;
   const uint32_t flip = (uint32_t)args->flip;

@@ -1,4 +1,4 @@
-/* kernel.h: what generated kernels of a machine include. */
+/* kernel.h: the headers that generated kernels of a machine include. */
 #ifndef RELVM_KERNEL_H
 #define RELVM_KERNEL_H
 

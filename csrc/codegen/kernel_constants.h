@@ -1,4 +1,4 @@
-/* kernel_constants.h: the numbers of kernel_constants.def. */
+/* kernel_constants.h: the constants of kernel_constants.def, with the prefix RVM_. */
 #ifndef RELVM_KERNEL_CONSTANTS_H
 #define RELVM_KERNEL_CONSTANTS_H
 

@@ -1,4 +1,5 @@
-/* kernel_conversions.h: numbers in generated kernels: conversions that C leaves undefined, and powers of integers. */
+/* kernel_conversions.h: number operations of generated kernels that C leaves undefined or lacks: conversions from
+   floats to integers, and integer powers. */
 #ifndef RELVM_KERNEL_CONVERSIONS_H
 #define RELVM_KERNEL_CONVERSIONS_H
 
@@ -6,8 +7,9 @@
 
 #include "kernel_math.h"
 
-/* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest
-   value (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
+/* Conversions from float to integer, with the results of NumPy on x86-64.  Values are truncated toward zero.  A value
+   out of range, or NaN, gives the smallest value of a 32 or 64-bit type, and the low bits of the 32-bit result for
+   narrower types. */
 static inline int64_t rvm_i64_of_f64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
@@ -33,9 +35,9 @@ RVM_NARROW(u16, uint16_t)
 RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
-/* x rounded toward zero and clamped to the range of the type.  NaN becomes the lowest number.  gcc can
-   turn two selections in a row into branches, which it does not vectorize: rvm_saturate_u8 makes the first with bits.
- */
+/* Return x truncated toward zero and clamped to the range of the type.  NaN gives the lowest value.  gcc can turn two
+   successive selections into branches, which it does not vectorize; therefore rvm_saturate_u8 makes the first selection
+   by a bit mask. */
 static inline uint8_t rvm_saturate_u8(float x) {
   const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
   return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
@@ -45,15 +47,15 @@ static inline int8_t rvm_saturate_i8(float x) {
   return (int8_t)(int32_t)(above < 127.0f ? above : 127.0f);
 }
 
-/* base to the power of exponent modulo 2^64. */
+/* Returns base to the power of exponent, modulo 2^64. */
 static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
   uint64_t power = 1;
   for (; exponent; exponent >>= 1, base *= base)
     if (exponent & 1) power *= base;
   return power;
 }
-/* base to the power of exponent modulo 2^64, for signed numbers.  For a negative exponent, the exact value is rounded
-   toward zero, and the result for base 0 is 0. */
+/* Returns base to the power of exponent, modulo 2^64.  For a negative exponent, rounds the exact value toward zero; the
+   result for base 0 is 0. */
 static inline int64_t rvm_power_i64(int64_t base, int64_t exponent) {
   if (exponent >= 0) return (int64_t)rvm_power_u64((uint64_t)base, (uint64_t)exponent);
   if (base == -1) return exponent % 2 ? -1 : 1;

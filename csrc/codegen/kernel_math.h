@@ -1,8 +1,8 @@
-/* kernel_math.h: exp, log, log1p, tanh, erf, sin and cos of float for generated kernels: without branches, tables or
-   calls, so that the C compiler makes vectors of loops that use them.  All are within 2 units in the last place, right
-   at infinities, zeros of either sign, subnormal numbers and NaN.
+/* kernel_math.h: exp, log, log1p, tanh, erf, sin and cos of float for generated kernels.
 
-   The polynomials are minimax fits (Lawson's algorithm on Chebyshev points), their errors relative to the function. */
+   The functions have no branches, tables or calls, so that compilers vectorize loops that use them.  Errors are at most
+   2 units in the last place.  Infinities, signed zeros, subnormal numbers and NaN give the results of C99.  The
+   polynomials are minimax fits (Lawson's algorithm on Chebyshev points) of the relative error. */
 #ifndef RELVM_KERNEL_MATH_H
 #define RELVM_KERNEL_MATH_H
 
@@ -12,19 +12,20 @@
 #include "float_bits.h"
 #include "reproducible.h"
 
-/* The magnitude of the first with the sign of the second. */
+/* Returns a number with the magnitude of the first argument and the sign of the second. */
 RVM_MATH float rvm_with_sign(float magnitude, float sign) {
   return rvm_f32_of_bits((rvm_bits_of_f32(magnitude) & INT32_MAX) | (rvm_bits_of_f32(sign) & INT32_MIN));
 }
 
-/* x = n ln 2 + r; exp(x) = 2^n exp(r).  Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, and 254
-   more make of each half of it the exponent of a factor; 2^n is two, so that subnormal results are right.  What is
-   infinite or 0 is put there last, which costs less than to bring x between bounds. */
+/* exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits.  254
+   more is twice the exponent bias, so that each half of these bits is the exponent of a factor.  2^n is the product of
+   two factors, which makes subnormal results exact.  Results of 0 and infinity are selected last, which is cheaper than
+   clamping x. */
 RVM_MATH float rvm_exp_f32(float x) {
   const float shift = 12582912.0f + 254.0f;
   const float shifted = RVM_FMA_F32(x, 1.44269504f, shift), n = shifted - shift;
   const int32_t power = rvm_bits_of_f32(shifted), half = power >> 1;
-  float r = RVM_FMA_F32(n, -0.693359375f, x); /* ln 2 in two parts, the first of few bits */
+  float r = RVM_FMA_F32(n, -0.693359375f, x); /* ln 2 in two parts, the first with few bits */
   r = RVM_FMA_F32(n, 2.12194440e-4f, r);
   float p = 1.395048622e-3f;
   p = RVM_FMA_F32(p, r, 8.368887863e-3f);
@@ -38,7 +39,7 @@ RVM_MATH float rvm_exp_f32(float x) {
   return x > 88.75f ? INFINITY : p;
 }
 
-/* 2^x for x in [-126, 126], to 1e-7: for results that depend on it little. */
+/* Returns 2^x for x in [-126, 126] with a relative error of 1e-7, for uses where this error has little weight. */
 RVM_MATH float rvm_rough_exp2_f32(float x) {
   const float shift = 12582912.0f, shifted = x + shift, r = x - (shifted - shift);
   float p = 1.326955855e-3f;
@@ -50,7 +51,7 @@ RVM_MATH float rvm_rough_exp2_f32(float x) {
   return rvm_f32_of_bits(rvm_bits_of_f32(p) + (rvm_bits_of_f32(shifted) << 23));
 }
 
-/* log(1 + f) + n ln 2 for 1 + f between sqrt(1/2) and sqrt(2).  An n of -0 leaves the sign of an f that is 0. */
+/* Returns log(1 + f) + n ln 2 for 1 + f between sqrt(1/2) and sqrt(2).  If n is -0, a zero f keeps its sign. */
 RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   float p = 6.746601332e-2f;
   p = RVM_FMA_F32(p, f, -1.167564131e-1f);
@@ -65,34 +66,35 @@ RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   return RVM_FMA_F32(n, 0.693115234375f, low + f);
 }
 
-/* What a logarithm is where its argument, x + 1 - from, is none of a positive finite number. */
-RVM_MATH float rvm_log_ends_f32(float log, float x, float from) {
+/* Replaces the logarithm of x - pole for special values: -infinity at the pole, NaN below it and for NaN, and infinity
+   for infinity. */
+RVM_MATH float rvm_log_ends_f32(float log, float x, float pole) {
   log = x > 3.40282347e38f ? x : log;
-  log = x == from ? -INFINITY : log;
-  return x >= from ? log : NAN;
+  log = x == pole ? -INFINITY : log;
+  return x >= pole ? log : NAN;
 }
 
-/* x = 2^n (1 + f), f around 0. */
+/* log(x) = n ln 2 + log(1 + f) for x = 2^n (1 + f), f around 0. */
 RVM_MATH float rvm_log_f32(float x) {
   const int is_subnormal = x < 1.17549435e-38f;
   const float scaled = is_subnormal ? x * 8388608.0f : x;
-  const int32_t bits = rvm_bits_of_f32(scaled) - 0x3f3504f3; /* sqrt(1/2) */
+  const int32_t bits = rvm_bits_of_f32(scaled) - 0x3f3504f3; /* bits of sqrt(1/2) */
   const float n = (float)(bits >> 23) - (is_subnormal ? 23.0f : 0.0f);
   const float f = rvm_f32_of_bits((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, n), x, 0.0f);
 }
 
-/* 1 + x, rounded, gives n; f = (x + 1) / 2^n - 1 is rounded once, being x / 2^n - (1 - 1 / 2^n): what is added to the
-   exponent is a power of two. */
+/* n is the exponent of 1 + x, rounded.  f = (1 + x) / 2^n - 1 is computed as x / 2^n - (1 - 1 / 2^n), which rounds only
+   once because 2^n is a power of two. */
 RVM_MATH float rvm_log1p_f32(float x) {
   const int32_t power = (rvm_bits_of_f32(1.0f + x) - 0x3f3504f3) & -0x00800000;
-  const int32_t inverse = 0x3f800000 - power; /* below 0 where x > 2^127 */
+  const int32_t inverse = 0x3f800000 - power; /* negative for x > 2^127 */
   const float one = rvm_f32_of_bits(inverse > 0 ? inverse : 0);
   const float f = rvm_f32_of_bits(rvm_bits_of_f32(x) - power) - (1.0f - one);
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, -(float)(-(power >> 23))), x, -1.0f);
 }
 
-/* Near 0 a polynomial, else 1 - 2 / (exp(2 |x|) + 1), which is 1 from 9.01 on. */
+/* A polynomial near 0; elsewhere 1 - 2 / (exp(2 |x|) + 1), which is 1 from 9.01 on. */
 RVM_MATH float rvm_tanh_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 9.02f ? 9.02f : magnitude;
   float p = -5.514808930e-3f;
@@ -105,7 +107,8 @@ RVM_MATH float rvm_tanh_f32(float x) {
   return rvm_with_sign(magnitude >= 0.65f ? far : p, x);
 }
 
-/* Near 0 a polynomial, else 1 - 2^q, q a polynomial that fits log2(erfc |x|); 1 from 3.92 on. */
+/* A polynomial near 0; elsewhere 1 - 2^q, where the polynomial q approximates log2(erfc |x|).  The result is 1 from
+   3.92 on. */
 RVM_MATH float rvm_erf_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 3.93f ? 3.93f : magnitude;
   float p = -6.053445977e-4f;
@@ -125,15 +128,16 @@ RVM_MATH float rvm_erf_f32(float x) {
   return magnitude >= 0.9f ? rvm_with_sign(far, x) : p;
 }
 
-/* |x| is n + r quarter turns; the sine or cosine of r with the sign of the quadrant.
+/* Returns the sine or cosine of x.  |x| is n + r quarter turns; the result is the sine or cosine of r, with the sign of
+   quadrant n.
 
-   x * 2 / pi is needed modulo 4 only: a float of 2^e or more is a multiple of 2^(e - 23), so that multiples of
-   2^(25 - e) in 2 / pi make no difference.  Without them the product with the next 53 bits is so small, for floats
-   below 2^(e + 26), that it can be rounded to n in double; a fused product then leaves r, and the 53 bits after those
-   make it right to about 2^-54.
-   Source: Payne and Hanek, Radian reduction for trigonometric functions, 1983.
+   n is needed modulo 4 only.  A float of at least 2^e is a multiple of 2^(e - 23).  Therefore the bits of 2 / pi that
+   are multiples of 2^(25 - e) do not change the result and are left out.  The product of x and the next 53 bits of 2 /
+   pi is then small enough, for floats below 2^(e + 26), to be rounded to n in double.  A fused multiply-add gives r,
+   and the following 53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for
+   trigonometric functions, 1983.
 
-   Where the processor has no fused product, the C library's. */
+   Processors without a fused multiply-add use the C library. */
 #if defined __FMA__ || defined __ARM_FEATURE_FMA
 RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const float magnitude = fabsf(x);

@@ -1,4 +1,5 @@
-/* micro_kernel_arguments.h: the arguments of each micro-kernel, as a struct made from its row of micro_kernels.def. */
+/* micro_kernel_arguments.h: the arguments of each micro-kernel NAME, as a struct NAME_arguments that is generated from
+   its row of micro_kernels.def. */
 #ifndef RELVM_MICRO_KERNEL_ARGUMENTS_H
 #define RELVM_MICRO_KERNEL_ARGUMENTS_H
 

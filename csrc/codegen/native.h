@@ -1,6 +1,9 @@
-/* native.h: the interface between generated C and the runtime.  A native library does not link against the runtime.  It
- * gets all functions that it needs in one table, which is passed to relvm_native_open when the executable is loaded.
- * The table is not a public interface: native code is trusted, so the functions do not check their arguments. */
+/* native.h: the interface between generated C and the runtime.
+
+   A native library does not link against the runtime.  It receives all functions that it needs in one table, which is
+   passed to relvm_native_open when the executable is loaded.  The table is not a public interface: native code is
+   trusted, so the functions do not check their arguments.  Read native_function.h and packed.h next, which generated C
+   includes. */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
 
@@ -15,24 +18,24 @@ enum rvm_builtin {
   RVM_BUILTIN_COUNT
 };
 
-/* The first fields of every machine, which native code reads. */
+/* The first members of every machine, which native code accesses. */
 typedef struct rvm_machine_head {
-  uint32_t watched_kinds; /* of the machine's instrument (rvm_instrument), and RVM_WATCH_STEPS; 0 if there is no
-                             instrument */
-  int64_t fuel;           /* costs until the next poll */
-  int64_t nesting;        /* native functions being run */
-  int64_t frame_count, frame_limit; /* of bytecode; together with `nesting` they are at most frame_limit */
-  rvm_value *top, *stack_end;       /* of the value stack; the values from `top` on are unused, and are not objects */
-  int64_t failed_at;                /* the instruction at which a routine that is built for debugging failed, or -1 */
-  const char *lowest;         /* the lowest address of the C stack of the running thread at which a call may begin */
-  const char *stack_start;    /* the lowest address of that stack, which grows down */
-  rvm_value error;            /* the error of a scalar function that failed */
-  const rvm_value *constants; /* c and f of its routines: the constants and the function table */
+  uint32_t watched_kinds; /* kinds that the instrument watches (rvm_instrument), and RVM_WATCH_STEPS; 0 if nothing is
+                             watched */
+  int64_t fuel;           /* cost until the next poll */
+  int64_t nesting;        /* number of active native functions */
+  int64_t frame_count, frame_limit; /* active bytecode functions; frame_count + nesting <= frame_limit */
+  rvm_value *top, *stack_end;       /* of the value stack; values from `top` on are unused, and are not objects */
+  int64_t failed_at;                /* instruction at which a routine that is built for debugging failed, or -1 */
+  const char *lowest;               /* lowest address of this thread's C stack at which a call may begin */
+  const char *stack_start;          /* lowest address of that stack, which grows down */
+  rvm_value error;                  /* error of a scalar function that failed */
+  const rvm_value *constants;       /* the constants and the function table, which routines get as c and f */
   const rvm_value *function_values;
 } rvm_machine_head;
 
 static inline const char *rvm_stack_pointer(void) {
-#if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
+#if defined(__x86_64__) || defined(__aarch64__) /* using a frame pointer would cost a register */
   const char *here;
 #ifdef __x86_64__
   __asm__("mov %%rsp, %0" : "=r"(here));
@@ -45,25 +48,26 @@ static inline const char *rvm_stack_pointer(void) {
 #endif
 }
 
-/* The number of bytes that are left on this thread's C stack.   self: the machine that the thread runs, or NULL:
- * unlimited. */
+/* Returns the number of bytes left on this thread's C stack.  `self` is the machine that the thread runs; if it is
+   NULL, the stack counts as unlimited. */
 static inline int64_t rvm_stack_left(const void *self) {
   return self ? rvm_stack_pointer() - ((const rvm_machine_head *)self)->stack_start : INT64_MAX;
 }
 
-enum { RVM_LONG_CALL_COST = 8192 }; /* the cost of a call of a kernel or a function of the host */
+enum { RVM_LONG_CALL_COST = 8192 }; /* cost of a call of a kernel or a host function */
 
-/* A bit of watched_kinds that is set while the machine has a debugger, so that all calls go through the function table.
- */
+/* A bit of watched_kinds that is set while the machine has a debugger, so that all calls go through the function
+   table. */
 #define RVM_WATCH_STEPS (1u << 31)
 
-/* Runs the iterations [first, last) of a loop of a kernel.   shared: the variables of the kernel that the loop uses. */
+/* Runs the iterations [first, last) of a kernel's loop.  `shared` points to the variables of the kernel that the loop
+   uses. */
 typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
 
 typedef struct rvm_native_api {
   int32_t abi_version; /* RVM_ABI_VERSION */
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
-  /* Calls a FUNCTION value.  *result receives the value or the error. */
+  /* Calls a FUNCTION value with borrowed arguments.  *result receives the value or the error. */
   rvm_status (*call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                      rvm_value *result);
   /* Stores in *truth whether a condition is true, like vm.builtin.read_if_cond. */
@@ -75,7 +79,8 @@ typedef struct rvm_native_api {
                           rvm_value *failure);
   /* Releases the `count` registers of a window, and makes the call that `tail_call` prepared above it. */
   rvm_status (*finish_tail_call)(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
-  /* Adds a line to the trace of an error.   instruction: the index of an instruction of the function `name`, or -1. */
+  /* Adds a line to the trace of an error.  `instruction` is the index of an instruction of the function `name`, or
+     -1. */
   void (*trace)(rvm_value error, const char *name, int64_t instruction);
   const rvm_packed_function *builtins; /* in the order of builtins.def */
   /* Fails with the error of a row of scalar_operators.def that has no result for these operands. */
@@ -85,16 +90,17 @@ typedef struct rvm_native_api {
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);
   /* Looks up a builtin or a registered function by its name.  Returns 1, or 0 if there is none. */
   int32_t (*find)(const char *name, rvm_packed_function *function, void **self);
-  /* Distributes the iterations [0, count) of a loop to the machine's threads, in parts of at least `grain`, except the
-   * last one. */
+  /* Distributes the iterations [0, count) of a loop to the machine's threads, in parts of at least `grain` iterations
+     except the last one.  Returns when all have run. */
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
   /* Notifies the machine's debugger before an instruction of a routine that was built for debugging. */
   rvm_status (*step)(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
                      rvm_value *error);
-  /* Whether an interrupt or a deadline ends the run.  Threads other than the machine's own call this. */
+  /* Returns whether an interrupt or a deadline ends the run.  May be called on any thread. */
   int32_t (*is_ending)(rvm_machine *machine);
-  /* Calls a kernel whose inputs at the positions `inputs`, in increasing order, bound memory accesses.  Copies those of
-     them that the host could change during the call, so that the kernel uses the same elements that it has checked. */
+  /* Calls a kernel that uses elements of some inputs as indices of memory accesses.  `inputs` are the positions of
+     these inputs in increasing order.  Copies those that the host could change during the call, so that the kernel uses
+     the elements that it has checked. */
   rvm_status (*call_with_private)(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
                                   const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;
@@ -106,7 +112,9 @@ extern const rvm_native_api *rvm_api; /* each native library has its own, which 
 
 /* A native library exports `rvm_status relvm_native_open(const rvm_native_api *api)`, which returns UNSUPPORTED for
    another abi_version, and each routine and kernel under its symbol.  The argument `self` of a kernel is the machine,
-   or NULL. The arguments of a routine are its registers r, the constants c and the functions f.  The parameters are in
+   or NULL.
+
+   The arguments of a routine are its registers r, the constants c and the functions f.  The parameters are in
    r[0..n-1], and all other registers are NIL.  The routine stores its result, or the error if it fails, in r[n]. */
 typedef rvm_status (*rvm_routine)(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f);
 
@@ -115,17 +123,17 @@ struct rvm_function {
   rvm_machine *machine;
   const char *name;
   rvm_routine routine;     /* NULL if the function is not native */
-  int32_t parameter_count; /* -1: any number */
+  int32_t parameter_count; /* -1 if it accepts any number */
   int32_t registers;
   enum rvm_function_kind kind;
-  int32_t cost;    /* how much a call reduces the fuel; more if it can take long */
-  int32_t invokes; /* whether this is vm.builtin.invoke_closure or invoke_pure_closure */
-  uint32_t
-      watch; /* 1 << kind, for rvm_is_watched; 0 if `invokes`, because instruments observe only the invoked function */
+  int32_t cost;    /* fuel of a call; more if the call can take long */
+  int32_t invokes; /* 1 for vm.builtin.invoke_closure and invoke_pure_closure */
+  /* 1 << kind, for rvm_is_watched.  0 if `invokes` is set: instruments observe only the invoked function. */
+  uint32_t watch;
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
-  rvm_packed_function call;    /* packed, kernel */
-  void *self; /* the argument `self` of `call`: for a kernel, the machine; for kernel bytecode, this function */
+  rvm_packed_function call;    /* packed functions and kernels */
+  void *self;                  /* argument `self` of `call`: a kernel's machine; for kernel bytecode, this function */
   const struct rvm_kernel_program *program; /* kernel bytecode */
 };
 

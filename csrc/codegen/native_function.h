@@ -1,4 +1,7 @@
-/* native_function.h: the header of generated routines, with one small function for each kind of statement. */
+/* native_function.h: the header of generated routines, with one small function for each kind of statement.
+
+   `destination` is the register that receives an owned result, or NULL if the result is dropped.  `failure` is the
+   result register of the routine, which receives the error.  Arguments of calls are borrowed.  Read native.h first. */
 #ifndef RELVM_NATIVE_FUNCTION_H
 #define RELVM_NATIVE_FUNCTION_H
 
@@ -18,14 +21,14 @@
     if (status_ != RVM_OK) return status_; \
   } while (0)
 
-/* RVM_TRY for the instruction at index `place` of a routine that is built for debugging. */
-#define RVM_TRY_AT(place, call)           \
-  do {                                    \
-    rvm_status status_ = (call);          \
-    if (status_ != RVM_OK) {              \
-      rvm_head(ctx)->failed_at = (place); \
-      return status_;                     \
-    }                                     \
+/* RVM_TRY for the instruction at index `instruction` of a routine that is built for debugging. */
+#define RVM_TRY_AT(instruction, call)           \
+  do {                                          \
+    rvm_status status_ = (call);                \
+    if (status_ != RVM_OK) {                    \
+      rvm_head(ctx)->failed_at = (instruction); \
+      return status_;                           \
+    }                                           \
   } while (0)
 
 #define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
@@ -50,12 +53,12 @@ RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-/* Every entry of a routine counts towards the poll for interruption, as does every kernel. */
+/* Charges the entry of a routine, and polls if the fuel is used up. */
 static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
   return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
-/* Before each statement of a routine that is built for debugging. */
+/* Notifies the debugger before a statement of a routine that is built for debugging. */
 static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t function, int32_t instruction,
                                   rvm_value *failure) {
   if (!(rvm_head(ctx)->watched_kinds & RVM_WATCH_STEPS)) return RVM_OK;
@@ -64,7 +67,7 @@ static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t 
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-/* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+/* Copies a value as two words.  A vector load right after two word stores would stall the processor. */
 #define RVM_WORDS(value) ((rvm_value){.tag = (value).tag, .as.i = (value).as.i})
 #define RVM_R(index) RVM_WORDS(r[index]) /* anylist_getitem */
 
@@ -78,17 +81,17 @@ static __attribute__((noinline, unused)) void rvm_release_object(int64_t tag, rv
   rvm_api->release(&value);
 }
 
-/* anylist_setitem */
+/* anylist_setitem: stores an owned value, and releases the old one. */
 static inline void rvm_put(rvm_value *destination, rvm_value value) {
   rvm_value old = RVM_WORDS(*destination);
   rvm_move(destination, &value);
   if (rvm_is_object(old)) rvm_release_object(old.tag, old.as.object);
 }
 
-/* anylist_resetitem */
-static inline void rvm_reset(rvm_value *place) {
-  rvm_value old = RVM_WORDS(*place);
-  place->tag = RVM_TAG_NIL;
+/* anylist_resetitem: stores NIL, and releases the old value. */
+static inline void rvm_reset(rvm_value *dst) {
+  rvm_value old = RVM_WORDS(*dst);
+  dst->tag = RVM_TAG_NIL;
   if (rvm_is_object(old)) rvm_release_object(old.tag, old.as.object);
 }
 
@@ -100,7 +103,7 @@ static inline void rvm_take(rvm_value *destination, rvm_value *result) {
     rvm_reset(result);
 }
 
-/* anylist_setitem_call_packed, or call_packed if `destination` is NULL.  The arguments are borrowed. */
+/* anylist_setitem_call_packed, or call_packed if `destination` is NULL.  Calls an entry of the function table. */
 RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count,
                     rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -118,8 +121,8 @@ typedef struct rvm_operand_tables {
   const rvm_value *registers, *constants, *functions, *literals;
 } rvm_operand_tables;
 
-/* Copies `count` operands to the unused part of the value stack, as borrowed values, and returns them.  Returns NULL
- * and sets failure if the value stack is too small. */
+/* Copies `count` operands to the unused part of the value stack as borrowed values, and returns them.  Returns NULL and
+   stores the error in *failure if the value stack is too small. */
 static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx, const rvm_operand_tables *tables,
                                                                const int32_t *words, int32_t count,
                                                                rvm_value *failure) {
@@ -142,7 +145,8 @@ static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx,
   return values;
 }
 
-/* rvm_call of a function with many arguments, for which the C compiler would take long to compile an array. */
+/* Calls a function with many arguments.  Their operand words are static data, because C compilers are slow on large
+   arrays of expressions. */
 RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
                          int32_t count, rvm_value *destination, rvm_value *failure) {
   rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
@@ -154,14 +158,15 @@ RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_t
   return status;
 }
 
-/* The tail call of a function with many arguments. */
+/* Makes a tail call with many arguments, like rvm_call_many. */
 RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables,
                               const int32_t *words, int32_t count, rvm_value *failure) {
   rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
   return arguments ? rvm_api->tail_call(ctx, callee, arguments, count, failure) : RVM_STACK_OVERFLOW;
 }
 
-/* rvm_call of a builtin that calls no other function. */
+/* Calls a builtin that calls no other function: directly, or as the entry `callee` of the function table if the machine
+   is watched. */
 RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
                        int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -193,33 +198,33 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
 
 /* check_prim_value_info */
 static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype,
-                                          rvm_value where, rvm_value *failure) {
+                                          rvm_value subject, rvm_value *failure) {
   int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
                  (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
                  (dtype.as.i == RVM_DTYPE_bool && value.tag == RVM_TAG_BOOL);
   if (is_right && !rvm_is_machine_watched(ctx)) return RVM_OK;
-  return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, where}, 3, NULL, failure);
+  return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, subject}, 3, NULL, failure);
 }
 
 /* check_tensor_info */
 static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value rank,
-                                          rvm_value dtype, rvm_value where, rvm_value *failure) {
+                                          rvm_value dtype, rvm_value subject, rvm_value *failure) {
   int is_right = value.tag == RVM_TAG_TENSOR && (rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim) &&
                  (dtype.tag == RVM_TAG_NIL || dtype.as.i == value.as.tensor->dtype);
   if (is_right && !rvm_is_machine_watched(ctx)) return RVM_OK;
-  return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
+  return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, subject}, 4, NULL, failure);
 }
 
-/* Whether a call must go through the function table, because an instrument watches it, or because it exceeds a limit.
- */
+/* Returns whether a call must go through the function table: the machine is watched, or the call would exceed a
+   limit. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
          rvm_stack_pointer() < head->lowest;
 }
 
-/* Opens the window of a callee at the top, and returns its registers, or NULL if the call must go through the function
- * table. */
+/* Opens the window of a callee at the top of the stack.  Returns its registers, or NULL if the call must go through the
+   function table. */
 static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
@@ -228,8 +233,8 @@ static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   return window;
 }
 
-static inline void rvm_pass(rvm_value *place, rvm_value value) {
-  rvm_move(place, &value);
+static inline void rvm_pass(rvm_value *dst, rvm_value value) {
+  rvm_move(dst, &value);
   rvm_retain(value);
 }
 
@@ -248,7 +253,7 @@ static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, i
 }
 
 /* Closes the window of a routine with `count` parameters, and moves its result to `destination`.  The other registers
-   must be free of objects. */
+   must not hold objects. */
 static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
   rvm_value result = RVM_WORDS(window[count]);
   window[count].tag = RVM_TAG_NIL;
@@ -275,8 +280,8 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.   builtin: the builtin,
-   which calls all other callees. */
+/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.  Other callees are
+   called by the entry `builtin` of the function table. */
 RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
                       rvm_value *destination, rvm_value *failure) {
   rvm_value callee = RVM_WORDS(arguments[1]), *window;
@@ -304,8 +309,7 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the
- * machine. */
+/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if the machine is watched. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
                       int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -317,7 +321,8 @@ RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function ke
   return RVM_OK;
 }
 
-/* Arithmetic on unboxed scalars: one function for each row, computed here where the operands are what the row takes. */
+/* The operators of scalar_operators.def.  rvm_set_NAME computes a row here, and calls the runtime only for the
+   error. */
 RVM_HELPER rvm_scalar_op_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *failure) {
   rvm_value error = RVM_NIL;
   rvm_status status = rvm_api->scalar_op_fail(row, a, b, &error);
@@ -349,7 +354,7 @@ static inline rvm_status rvm_condition(rvm_value condition, int32_t *truth, rvm_
   return rvm_read_condition(condition, truth, failure);
 }
 
-/* ---- scalar functions: what they fail with is left in the machine's head ---- */
+/* ---- scalar functions: they return unboxed results, and store errors in the machine's head ---- */
 
 RVM_HELPER rvm_scalar_poll(rvm_machine *ctx) { return rvm_api->poll(ctx, &rvm_head(ctx)->error); }
 
@@ -367,14 +372,15 @@ RVM_HELPER rvm_scalar_arithmetic_failed(rvm_machine *ctx, int32_t row, rvm_value
   return rvm_api->scalar_op_fail(row, a, b, &rvm_head(ctx)->error);
 }
 
-RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count) {
+RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t callee, const rvm_value *arguments, int32_t count) {
   rvm_value error = RVM_NIL;
-  rvm_status status = rvm_api->tail_call(ctx, rvm_head(ctx)->function_values[place], arguments, count, &error);
+  rvm_status status = rvm_api->tail_call(ctx, rvm_head(ctx)->function_values[callee], arguments, count, &error);
   if (status > RVM_OK) rvm_head(ctx)->error = error;
   return status;
 }
 
-/* Checks that the result of a call has a tag.  Otherwise stores the error in the machine, and returns its status. */
+/* Checks that the result of a call has a tag.  Otherwise stores the error in the machine's head, and returns its
+   status. */
 RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
@@ -386,10 +392,10 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   return status;
 }
 
-/* A call through the function table. */
-RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count, int64_t tag,
+/* Calls entry `callee` of the function table. */
+RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t callee, const rvm_value *arguments, int32_t count, int64_t tag,
                            rvm_value *result) {
-  rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[place], arguments, count, result);
+  rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[callee], arguments, count, result);
   return rvm_scalar_result(ctx, status, tag, result);
 }
 

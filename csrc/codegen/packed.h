@@ -1,14 +1,13 @@
-/* packed.h: what generated packed functions over tensors begin with, the check of their arguments, and how their loops
- * run on several threads.
- */
+/* packed.h: the prologue of generated packed functions over tensors: the check of their arguments, and parallel
+   loops. */
 #ifndef RELVM_PACKED_H
 #define RELVM_PACKED_H
 
 #include "native.h"
 
-/* Compares the arguments with `expected`: for each tensor its dtype, its rank, and its dimensions, a number >= 0 as it
-   is or -1 - k for size variable k.  A size variable takes the first dimension that names it; every later one must
-   equal it. */
+/* Checks that the arguments match `expected`.  For each tensor, `expected` has the dtype, the rank, and the dimensions:
+   a size >= 0, or -1 - k for size variable k.  The first dimension that names a size variable sets sizes[k]; every
+   later one must be equal.  Fails with ARGUMENT_ERROR, TYPE_ERROR or SHAPE_ERROR. */
 static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64_t *expected, int32_t tensors,
                                                                      int32_t size_count, int64_t *sizes,
                                                                      const rvm_value *arguments, int32_t count,
@@ -26,23 +25,22 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
                            "kernel: argument %d does not have the dtype and rank that the kernel was compiled for",
                            (int)i);
     for (int32_t axis = 0; axis < rank; axis++) {
-      int64_t want = *expected++, got = tensor->dl.shape[axis];
-      if (want < 0 && sizes[-1 - want] < 0) sizes[-1 - want] = got;
-      if (want < 0) want = sizes[-1 - want];
-      if (want != got)
+      int64_t expected_size = *expected++, size = tensor->dl.shape[axis];
+      if (expected_size < 0 && sizes[-1 - expected_size] < 0) sizes[-1 - expected_size] = size;
+      if (expected_size < 0) expected_size = sizes[-1 - expected_size];
+      if (expected_size != size)
         return rvm_api->fail(result, RVM_SHAPE_ERROR,
                              "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis, (int)i,
-                             (long long)want, (long long)got);
+                             (long long)expected_size, (long long)size);
     }
   }
   result->tag = RVM_TAG_NIL;
   return RVM_OK;
 }
 
-/* The message for a compound dimension, such as n * 2, that a tensor does not have: the expected size, and the size
- * found. */
+/* The message if a tensor does not have the size of a compound dimension such as n * 2. */
 #define RVM_SIZE_MISMATCH "kernel: expected a size of %lld, got %lld"
-/* The error of a kernel for which rvm_stack_left is too little. */
+/* Fails because rvm_stack_left is less than the `needed` bytes. */
 static __attribute__((noinline, unused)) rvm_status rvm_kernel_fail_stack(void *self, const char *name, int64_t needed,
                                                                           rvm_value *result) {
   return rvm_api->fail(
@@ -51,8 +49,8 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_fail_stack(void *
       name, (long long)needed, (long long)rvm_stack_left(self));
 }
 
-/* A loop of [0, count), in parts: at once on several threads where the kernel runs in a machine that has them and there
-   is more than `grain` to do. */
+/* Runs the iterations [0, count) of a loop.  Distributes them to the threads of the machine `self` if it is not NULL
+   and there are more than `grain` iterations. */
 static inline void rvm_parallel(void *self, rvm_part part, const void *shared, int64_t count, int64_t grain) {
   if (count <= 0) return;
   if (self && count > grain)

@@ -1,4 +1,4 @@
-/* peak_flops.h: the peak of multiply-adds of f32 that relvm/explore/views/machine_peak.py measures. */
+/* peak_flops.h: the loop with which relvm/explore/views/machine_peak.py measures the peak rate of f32 multiply-adds. */
 #ifndef RELVM_PEAK_FLOPS_H
 #define RELVM_PEAK_FLOPS_H
 
@@ -6,9 +6,9 @@
 #include "gemm_f32.h"
 #include "kernel_constants.h"
 
-enum { RVM_PEAK_VECTORS = 12 }; /* independent sums */
+enum { RVM_PEAK_VECTORS = 12 }; /* independent chains of multiply-adds, to hide their latency */
 
-/* Replaces each of the RVM_PEAK_NUMBERS elements x, in registers, by x * factor + addend, `steps` times. */
+/* Replaces each of RVM_PEAK_NUMBERS elements x by x * factor + addend, `steps` times, in vector registers. */
 static inline RVM_UNUSED void rvm_multiply_adds(const rvm_multiply_adds_arguments *args) {
   const int64_t steps = args->steps;
   const float factor = args->factor, addend = args->addend;

@@ -5,14 +5,15 @@
 
 #include "kernel_constants.h"
 
-/* a * b + c, rounded once if the processor has an instruction for that. */
+/* a * b + c, with one rounding if the processor has a fused multiply-add. */
 #if defined __FP_FAST_FMAF || defined __FMA__ || defined __ARM_FEATURE_FMA
 #define RVM_FMA_F32(a, b, c) __builtin_fmaf(a, b, c)
 #else
 #define RVM_FMA_F32(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* Returns the sum of the lanes: the first half is added to the second until one is left. */
+/* Returns the sum of 16 lanes by a tree: adds the second half to the first until one lane is left.  Overwrites the
+   lanes. */
 static inline float rvm_sum_of_lanes_f32(float *lanes) {
   for (int i = 0; i < 8; i++) lanes[i] = lanes[i] + lanes[i + 8];
   for (int i = 0; i < 4; i++) lanes[i] = lanes[i] + lanes[i + 4];

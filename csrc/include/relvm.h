@@ -4,11 +4,12 @@
  * the machine, and between rvm_machine_enter and rvm_machine_leave.
  *
  * Ownership.  A function that returns a value transfers one reference to the caller.  Release it with
- * rvm_value_release. Arguments are borrowed during the call.  Reference counts are not atomic: an object belongs to one
- * machine, and only one thread may use a machine at a time.  Constants of an executable live as long as the executable.
+ * rvm_value_release.  Arguments are borrowed during the call.  Reference counts are not atomic: an object belongs to
+ * one machine, and only one thread may use a machine at a time.  Constants of an executable live as long as the
+ * executable.
  *
  * Errors.  A function that can fail returns a status code.  It stores an error value (tag ERROR) in its result or in
- * `error`. Release the error value like any other value.
+ * `error`.  Release the error value like any other value.
  *
  * NULL.  A pointer may be NULL in these cases; any other NULL is an invalid argument:
  *   - the function releases the pointer: it then does nothing, like free();
@@ -18,11 +19,11 @@
  *   - the comment of the function allows NULL.
  *
  * Invalid arguments.  Every function checks its arguments in constant time.  It also checks the array elements that it
- * reads. A function that rejects an argument has no other effect.  A function with a status returns
+ * reads.  A function that rejects an argument has no other effect.  A function with a status returns
  *   - ARGUMENT_ERROR for a NULL, a negative count or size, an option out of range, or a call in the wrong order;
  *   - INDEX_ERROR for an index outside its table;
  *   - TYPE_ERROR for a dtype that is not in dtypes.def, an object of the wrong kind, or a value whose payload does not
- * match its tag (a BOOL other than 0 or 1, an object that is NULL or has another tag);
+ *     match its tag (a BOOL other than 0 or 1, an object that is NULL or has another tag);
  *   - SHAPE_ERROR for a negative rank or dimension;
  *   - OUT_OF_MEMORY for a size that exceeds any memory.
  * A function without a status returns -1, NULL or NIL, unless its comment says otherwise.  A void function does
@@ -30,13 +31,13 @@
  *
  * Undefined behavior.  The runtime does not check for
  *   - use of an object, executable, machine or profile after its release.  rvm_value_release stores NIL, so releasing
- * the same rvm_value twice is allowed.  Releasing a copy of a released rvm_value is a use after release;
+ *     the same rvm_value twice is allowed.  Releasing a copy of a released rvm_value is a use after release;
  *   - pointers, including callbacks, to objects of the wrong type, and strings without a terminating NUL;
  *   - counts, sizes or ranks that exceed the memory of the argument;
  *   - objects whose fields the host has overwritten, and invalid elements of a tensor of dtype str;
  *   - invalid values inside tuples, lists and closures, and invalid payloads in results of the host's packed functions;
  *   - use of an object by two machines or threads at the same time, and use of a machine while another thread is inside
- * it. Functions that allow any thread are an exception;
+ *     it, except by functions that any thread may call;
  *   - a FUNCTION value that outlives its machine, or a profile's instrument that outlives the profile.
  *
  * The library never prints, aborts or exits.  Its only global state is the table of registered functions, and for each
@@ -59,7 +60,8 @@ enum rvm_function_kind {
   RVM_KIND_COUNT
 };
 
-#ifdef RVM_SHARED /* defined while building a shared library, which exports exactly the functions of this header */
+/* RVM_SHARED is defined while building a shared library, which exports exactly the functions of this header. */
+#ifdef RVM_SHARED
 #pragma GCC visibility push(default)
 #endif
 
@@ -84,7 +86,7 @@ struct rvm_list {
   rvm_object base;
   int32_t size;
   int32_t memory_class;
-  int64_t capacity; /* number of items that fit into the array */
+  int64_t capacity; /* number of items that the array can hold */
   rvm_value *items; /* array owned by the list */
 };
 
@@ -118,32 +120,34 @@ void rvm_value_release(rvm_value *value); /* stores NIL in *value */
    `status` that is not an error of status.def becomes CALLBACK_ERROR.  `result` and `format` may be NULL. */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 
-rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims,
-                          rvm_value *result); /* zeros, or empty strings */
+/* Creates a tensor of zeros or empty strings. */
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result);
 /* Creates a tensor over memory of the host.  `data` may have any alignment, and must stay valid until
-   release(release_argument) is called.  `release` may be NULL.  TYPE_ERROR: the dtype is str. */
+   release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
 /* Declares that programs must not update the elements of a tensor, for example because it wraps read-only memory.  A
-   call that would update them then fails.  TYPE_ERROR: the value is not a tensor. */
+   call that would update them then fails.  Fails with TYPE_ERROR if the value is not a tensor. */
 rvm_status rvm_tensor_set_read_only(rvm_value tensor, rvm_value *error);
 /* Creates a tensor of dtype str from packed strings: an int64 end offset for each string, followed by the bytes of all
-   strings.  SHAPE_ERROR: the offsets are not sorted, or the last one is not the number of bytes. */
+   strings.  Fails with SHAPE_ERROR if the offsets are not sorted, or the last one is not the number of bytes. */
 rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,
                                  rvm_value *result);
 /* Returns the size of the packed strings of a tensor, or -1 if the tensor's dtype is not str. */
 int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor);
-/* Writes the packed strings of a tensor of dtype str.  ARGUMENT_ERROR: `packed_bytes` is not
- * rvm_tensor_packed_bytes(tensor). */
+/* Writes the packed strings of a tensor of dtype str.  Fails with ARGUMENT_ERROR if `packed_bytes` is not
+   rvm_tensor_packed_bytes(tensor). */
 rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packed_bytes, rvm_value *error);
-/* Changes the dtype of a tensor in place.  TYPE_ERROR: the elements of the two dtypes differ in size, or one
-   dtype is str.  ARGUMENT_ERROR: the tensor has other references. */
+/* Changes the dtype of a tensor in place.  Fails with TYPE_ERROR if the elements of the two dtypes differ in size, or
+   one dtype is str, and with ARGUMENT_ERROR if the tensor has other references. */
 rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error);
-int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor); /* size of the elements, or -1 if the object is not a tensor */
-rvm_status rvm_shape_new(int32_t rank, const int64_t *dims,
-                         rvm_value *result); /* if `dims` is NULL, the dimensions are 0 */
-rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
-rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);  /* retains the items */
+/* Returns the size of the elements, or -1 if the object is not a tensor. */
+int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
+/* Creates a shape.  If `dims` is NULL, the dimensions are 0. */
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
+/* Create a tuple or a list, which retains the items. */
+rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result);
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 
 /* Returns the features that the processor and the operating system support.  Bit i is row i of cpu_features.def. */
@@ -155,10 +159,11 @@ uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- host functions ---- */
 /* Registers `function` under `name` for executables that are loaded later.  `self` is passed to every call and may be
-   NULL. BUSY: the name is registered already, and `replace` is 0. */
+   NULL.  Fails with BUSY if the name is already registered and `replace` is 0. */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
 rvm_status rvm_unregister(const char *name, rvm_value *error);
-int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function, otherwise 0 */
+/* Returns 1 for the name of a builtin or registered function, otherwise 0. */
+int32_t rvm_is_registered(const char *name);
 
 /* ---- executables ---- */
 #define RVM_CHECKED_DATA_BYTES 1000000
@@ -168,19 +173,22 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 #define RVM_MAX_NAME_BYTES 1000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: reject an executable with a native section */
-  int32_t elsewhere;    /* 1: accept native code for another processor, architecture, ABI version or system; creating a
-                           machine then fails */
-  int32_t check_data;   /* 0: skip the checksum of tensor elements, and of a portable program, if larger than
-                           RVM_CHECKED_DATA_BYTES; their bytes are then not read */
-  int32_t check_only;   /* 1: verify everything except the library in a native section, which is not opened and need not
-                           be trusted; no machine can run the executable */
-  int32_t portable; /* 1: load the portable program of the file instead, which has no native code.  UNSUPPORTED: it has
-                       none */
+  /* 1: accept native code for another processor, architecture, ABI version or system; creating a machine then fails. */
+  int32_t elsewhere;
+  /* 0: skip the checksum of tensor elements, and of a portable program, if larger than RVM_CHECKED_DATA_BYTES; their
+     bytes are then not read. */
+  int32_t check_data;
+  /* 1: verify everything except the library in a native section, which is not opened and need not be trusted; no
+     machine can run the executable. */
+  int32_t check_only;
+  /* 1: load the portable program of the file, which has no native code.  Fails with UNSUPPORTED if the file has
+     none. */
+  int32_t portable;
   /* Names of the registered functions that the executable may call, in addition to builtins.  A name that ends with *
      allows all functions with that prefix.  An executable with trusted native code may call any function. */
   const char *const *functions;
   int32_t function_count;
-  /* Limits; 0: the limits of the format. */
+  /* Limits; 0 selects the limits of the format. */
   int64_t max_bytes; /* size of the file */
   int32_t max_functions, max_constants, max_code_words;
   /* Called once with release_argument when a successfully loaded executable no longer uses its bytes.  May be NULL. */
@@ -195,35 +203,43 @@ rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_
                                rvm_executable **executable, rvm_value *error);
 /* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
 void rvm_executable_release(rvm_executable *executable);
-/* Checks whether this computer can run the native code.  UNSUPPORTED: the code is for another processor, architecture,
-   ABI version or system; the message names the missing requirement. */
+/* Checks whether this computer can run the native code.  Fails with UNSUPPORTED if the code is for another processor,
+   architecture, ABI version or system; the message names the missing requirement. */
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
-/* Writes the SHA-256 digest of the bytecode, kernels and constants, 32 bytes.  Of the elements of tensors, only the
+/* Writes the SHA-256 digest of the bytecode, kernels and constants (32 bytes).  Of the elements of tensors, only the
    size and the checksum are included.  Native code that can replace the bytecode in a machine states this digest
    (rvm_machine_upgrade). */
 rvm_status rvm_executable_digest(const rvm_executable *executable, unsigned char *digest, rvm_value *error);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
-int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index); /* enum rvm_function_kind */
-int32_t rvm_executable_function_parameters(const rvm_executable *executable,
-                                           int32_t index); /* -1: any; -2: unknown function */
-/* Returns the index of the function that the program defines under `name`, else of the packed function `name`; -1 if
-   there is neither, or only a private function. */
+/* Returns the kind of a function (enum rvm_function_kind). */
+int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);
+/* Returns the number of parameters of a function, -1 if it accepts any number, or -2 if the function does not exist. */
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index);
+/* Returns the index of the function that the program defines under `name`, or else of the packed function `name`.
+   Returns -1 if there is neither, or only a private function. */
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
 
 /* ---- machines ---- */
 enum { RVM_MAX_THREADS = 256 };
 
 typedef struct rvm_machine_options {
-  int64_t stack_values; /* size of the value stack in values; 0: 1 << 20 */
-  int64_t call_depth;   /* maximum depth of nested calls; 0: 200,000.  Calls of native code also need C stack */
-  int32_t threads; /* maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS */
-  /* Limits of one run, from the host's call until it returns; 0: no limit. */
-  int64_t max_bytes; /* bytes allocated and not yet freed, without the value stack: OUT_OF_MEMORY */
-  int64_t max_steps; /* calls and backward jumps: TIMEOUT.  A call or jump counts 1 more for each 64 words of code that
-                        it leads over.  A kernel or host function counts 8,192, 64 allocated bytes count 1, and builtins
-                        count their work */
-  int64_t max_nanoseconds; /* run time: TIMEOUT.  A started kernel runs to its end */
+  /* Size of the value stack in values; 0: 1 << 20. */
+  int64_t stack_values;
+  /* Maximum depth of nested calls; 0: 200,000.  Calls of native code also need C stack. */
+  int64_t call_depth;
+  /* Maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS. */
+  int32_t threads;
+  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds one fails with the
+     status in parentheses. */
+
+  /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
+  int64_t max_bytes;
+  /* Calls and backward jumps (TIMEOUT).  A call or jump counts 1 more for each 64 words of code that it may execute.  A
+     kernel or host function counts 8,192, 64 allocated bytes count 1, and builtins count their work. */
+  int64_t max_steps;
+  /* Run time (TIMEOUT).  A started native kernel runs to its end. */
+  int64_t max_nanoseconds;
   /* Called regularly during a run, at most once a millisecond.  The machine checks the time after about 65,536 steps,
      counted as for max_steps.  A status other than OK ends the run with that status.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
@@ -232,48 +248,49 @@ typedef struct rvm_machine_options {
   void *host;
 } rvm_machine_options;
 
-/* Creates a machine and resolves every packed function by name.  UNKNOWN_FUNCTION: a function is not registered; the
-   message names it and similar names. */
+/* Creates a machine and resolves every packed function by name.  Fails with UNKNOWN_FUNCTION if a function is not
+   registered; the message names it and similar names. */
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
                            rvm_value *error);
-/* Frees a machine.  BUSY: the machine is running, or another thread is inside it; the machine is not freed. */
+/* Frees a machine.  Returns BUSY and does not free it if the machine is running, or another thread is inside it. */
 rvm_status rvm_machine_release(rvm_machine *machine);
-/* Replaces functions and kernels of the machine that are bytecode by the native ones of `compiled`, from any thread.
-   The change takes effect at the next call from the host or at the next poll.  Active calls continue in bytecode.
-   `compiled` has the same function table, or only some of the kernels, and states the digest of the machine's
-   executable (rvm_executable_digest).  A machine may be upgraded several times.  ARGUMENT_ERROR: `compiled` has another
-   function, or one with other parameters, or it states another digest.  BUSY: the machine was upgraded with it before.
- */
+/* Replaces bytecode functions and kernels of the machine by the native ones of `compiled`.  May be called from any
+   thread.  The change takes effect at the next call from the host or at the next poll.  Active calls continue in
+   bytecode.  `compiled` has the same function table, or only some of the kernels, and states the digest of the
+   machine's executable (rvm_executable_digest).  A machine may be upgraded several times.  Fails with ARGUMENT_ERROR if
+   `compiled` has another function, or one with other parameters, or states another digest, and with BUSY if the machine
+   was upgraded with it before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
 /* Returns the current kind of function `index` (enum rvm_function_kind), or -1 if the function does not exist. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
 /* Calls function `index` of the function table.  After a failure, the stack is restored and the machine is usable. */
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result);
-/* Calls a FUNCTION or CLOSURE value of this machine.  Packed functions may use it, too. */
+/* Calls a FUNCTION or CLOSURE value of this machine.  Packed functions may call it as well. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count
-   against max_bytes, in addition to the memory that the current or last run has not freed.  The function also checks
-   the time limit of the run.  After a run, the limit is reset when the host enters the machine again.  OUT_OF_MEMORY,
+   against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the time limit
+   of the run.  After a run, the limit is reset when the host enters the machine again.  Fails with OUT_OF_MEMORY or
    TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
 /* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique
- * seed. */
+   seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
 /* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if the machine
- * is idle. */
+   is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
-/* Releases a reference to an object of this machine, on any thread.  If another thread is inside the machine, the
-   reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on another thread.
- */
+/* Releases a reference to an object of this machine.  May be called from any thread.  If another thread is inside the
+   machine, the reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on
+   another thread. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
 /* Enters the machine: the calling thread is inside until it has left as often as it entered.  The host must enter a
    machine to access its values between calls, because reference counts are not atomic.  Returns 1 on success, 0 if
-   another thread runs the machine, and -1 if another thread is inside only for a moment (try again).  Never waits.
-   Returns 0 for NULL. */
+   another thread runs the machine or the machine is NULL, and -1 if another thread is inside only briefly (try again).
+   Never waits. */
 int32_t rvm_machine_enter(rvm_machine *machine);
-/* Undoes one rvm_machine_enter of this thread.  ARGUMENT_ERROR: the thread is not inside the machine. */
+/* Leaves the machine: ends one rvm_machine_enter of this thread.  Fails with ARGUMENT_ERROR if the thread is not inside
+   the machine. */
 rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error);
 /* Returns function `index` of the table as a FUNCTION value, or NIL if it does not exist.  The value is valid while the
    machine exists. */
@@ -290,8 +307,8 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
    values as arguments.  Calls made by the instrument itself are not reported. */
 typedef struct rvm_instrument {
   uint32_t kinds; /* bit mask of 1 << kind (enum rvm_function_kind); other bits are ignored */
-  /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called. If
-     the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
+  /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called.
+     If the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
      TYPE_ERROR.  A status other than OK ends the run with that status.  May be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
@@ -301,13 +318,13 @@ typedef struct rvm_instrument {
                       const rvm_value *result, rvm_value *error);
   void *host;
   /* Called before every instruction of a kernel in kernel bytecode, between `before` and `after` of its call, if
-     `kinds` has kernels.  The kernel then uses one thread.  A status other than OK ends the run with that status.  May
-     be NULL, so that kernels run at full speed. */
+     `kinds` includes kernels.  The kernel then uses one thread.  A status other than OK ends the run with that status.
+     If NULL, kernels run at full speed. */
   rvm_status (*instruction)(void *host, int32_t function, int32_t instruction, rvm_value *error);
 } rvm_instrument;
 
 /* Sets the instrument of the machine and replaces the previous one.  The struct is copied.  NULL removes the
-   instrument.  BUSY: the machine is running. */
+   instrument.  Fails with BUSY if the machine is running. */
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error);
 
 /* ---- profiles ---- */
@@ -328,32 +345,33 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
 /* Sets the formulas for the operations of a function, and for the elements that a call reads of its first arguments.
    `code` is a sequence of sums, and is copied.  The first sum is the number of operations.  Each further sum is the
-   number of elements read of one argument; all elements of the remaining arguments are read. A sum consists of the
-   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements. A term consists of
-   a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of an
-   argument and the index of an axis.  A malformed or incomplete sum is unknown. */
+   number of elements read of one argument; all elements of the remaining arguments are read.  A sum consists of the
+   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements.  A term consists
+   of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of
+   an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length,
                              rvm_value *error);
-/* Lets the profile also count and time the instructions of kernels in kernel bytecode.  Call it before
- * rvm_profile_instrument. */
+/* Makes the profile also count and time the instructions of kernels in kernel bytecode.  Call it before
+   rvm_profile_instrument. */
 rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error);
-rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function); /* unknown function: zeros and NaN */
-/* Returns the count and the time of an instruction of a kernel, without the time of measuring it.  Zeros and NaN: the
-   instruction does not exist, or was not measured. */
+/* Returns the measurements of a function; zeros and NaN if the function does not exist. */
+rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
+/* Returns the count and the time of an instruction of a kernel, without the time of measuring it.  Returns zeros and
+   NaN if the instruction does not exist or was not measured. */
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction);
 /* A recorded call of a kernel, packed function or builtin. */
 typedef struct rvm_profile_call {
   int64_t started;     /* nanoseconds of a clock that only this profile defines */
-  int64_t nanoseconds; /* with the time of nested calls */
-  int64_t bytes;       /* as in rvm_profile_row; for a builtin that allocates a storage, its size */
+  int64_t nanoseconds; /* including the time of nested calls */
+  int64_t bytes;       /* like rvm_profile_row.bytes; for a builtin that allocates a storage, its size */
   int32_t function;
-  int32_t depth; /* number of measured calls around it */
+  int32_t depth; /* number of enclosing measured calls */
 } rvm_profile_call;
 
-/* Lets the profile also record its first `most` calls, each with its time. */
+/* Makes the profile also record its first `most` calls, each with its time. */
 rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error);
-/* Returns the recorded calls in the order of their ends, and stores their number.  NULL: none is recorded.  The profile
-   owns the array, and the next measured run may replace it. */
+/* Returns the recorded calls in the order of their ends, and stores their number.  Returns NULL if none is recorded.
+   The profile owns the array, and the next measured run may replace it. */
 const rvm_profile_call *rvm_profile_calls(const rvm_profile *profile, int64_t *count);
 void rvm_profile_release(rvm_profile *profile);
 
@@ -370,38 +388,39 @@ typedef struct rvm_debugger {
 
 /* An active call of a function. */
 typedef struct rvm_place {
-  int32_t function;    /* index into the function table; -1: a function without debug information */
+  int32_t function;    /* index into the function table; -1 for a function without debug information */
   int32_t instruction; /* 0-based index of the next instruction; for a caller, the index of its call */
   int32_t count;       /* number of registers; 0 for a kernel (rvm_machine_kernel_register) */
   const rvm_value *registers;
 } rvm_place;
 
-/* Sets the debugger of the machine.  It replaces the previous debugger and its breakpoints.  The struct is copied. NULL
-   removes the debugger.  BUSY: the machine is running.  ARGUMENT_ERROR: `stop` is NULL. */
+/* Sets the debugger of the machine.  It replaces the previous debugger and its breakpoints.  The struct is copied.
+   NULL removes the debugger.  Fails with BUSY if the machine is running, and with ARGUMENT_ERROR if `stop` is NULL. */
 rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error);
 /* Sets (`stops` 1) or clears (0) a breakpoint before an instruction.  Native code has the instruction numbers of the
-   corresponding bytecode.  A kernel in kernel bytecode that has a breakpoint uses one thread and runs slower.
-   INDEX_ERROR: the instruction does not exist.  ARGUMENT_ERROR: the machine has no debugger. */
+   corresponding bytecode.  A kernel in kernel bytecode that has a breakpoint uses one thread and runs slower.  Fails
+   with INDEX_ERROR if the instruction does not exist, and with ARGUMENT_ERROR if the machine has no debugger. */
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops,
                              rvm_value *error);
-/* Lets a run also stop before every instruction of the outermost `depth` active calls; 0 or less: of none.  May be
-   called from any thread. */
+/* Makes a run also stop before every instruction of the outermost `depth` active calls, or of none if `depth` is 0 or
+   less.  May be called from any thread. */
 void rvm_machine_stop_within(rvm_machine *machine, int64_t depth);
-/* Lets rvm_machine_stop_within include kernels in kernel bytecode that are called later (`stops` 1), or not (0, the
+/* Makes rvm_machine_stop_within include kernels in kernel bytecode that are called later (`stops` 1), or not (0, the
    default).  May be called from any thread. */
 void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops);
-/* During a callback of the debugger: the number of active calls, and each of them.  Index 0 is the outermost call.  For
-   an invalid index, `function` is -1. */
+/* Return the number of active calls, and an active call, during a callback of the debugger.  Index 0 is the outermost
+   call.  For an invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
-/* Memory of a kernel that has stopped, valid during the callback. */
+/* Memory of a kernel that has stopped.  Valid during the callback. */
 typedef struct rvm_kernel_memory {
-  const void *bytes; /* may be unaligned; NULL: it does not exist */
+  const void *bytes; /* may be unaligned; NULL if it does not exist */
   int64_t size_bytes;
   int64_t strip; /* number of elements of the current strip */
 } rvm_kernel_memory;
-/* During a callback of the debugger inside a kernel: register `number` of the kernel of call `index`, in the numbering
-   of its program (scalars, strips, views), or its buffer.  For any other call or number, `bytes` is NULL. */
+/* Return register `number` of the kernel of call `index`, in the numbering of its program (scalars, strips, views), or
+   its buffer `number`, during a callback of the debugger inside a kernel.  For any other call or number, `bytes` is
+   NULL. */
 rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number);
 rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number);
 
@@ -411,9 +430,8 @@ struct rvm_native_api;
 /* The symbol relvm_aot_library of an exported library. */
 typedef struct rvm_aot_library {
   int32_t abi_version; /* RVM_ABI_VERSION */
-  const char *cpu;     /* required processor features, in the format of native sections; NULL: unknown */
-  /* Connects the model to this runtime.  If a function is registered as "M.K", it replaces the kernel K of the model M.
-   */
+  const char *cpu;     /* required processor features, in the format of native sections; NULL if unknown */
+  /* Connects the model to this runtime.  If a function is registered as "M.K", it replaces kernel K of model M. */
   void (*open)(const struct rvm_native_api *api);
   /* Runs the model after `open`.  The arguments are the tensors of the inputs, the outputs and the pools.  No other run
      may use the pools at the same time. */
@@ -432,21 +450,21 @@ typedef struct rvm_aot_constant {
 typedef struct rvm_aot_description {
   const char *entry;   /* the name of the exported function */
   const char *config;  /* the options of the export, as JSON */
-  const char *target;  /* the target that the library was compiled for; NULL: unknown */
+  const char *target;  /* the target that the library was compiled for; NULL if unknown */
   const char *source;  /* the program in the text form, without large constants */
   const char *lowered; /* the lowered functions as text */
   int32_t constant_count;
   const rvm_aot_constant *constants;
 } rvm_aot_description;
 
-/* Connects the library to this runtime.  Call it before `run`.  UNSUPPORTED: the library was built for another version
-   of the runtime or another processor. */
+/* Connects the library to this runtime.  Call it before `run`.  Fails with UNSUPPORTED if the library was built for
+   another version of the runtime or another processor. */
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error);
 
 /* [end cffi] */
 
-/* Loads the executable inside an exported library, including native code.  Only exported libraries have this function.
- */
+/* Loads the executable inside an exported library, including native code.  Only exported libraries define this
+   function. */
 rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error);
 
 #ifdef RVM_SHARED

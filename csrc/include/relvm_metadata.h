@@ -1,5 +1,5 @@
-/* relvm_metadata.h: the metadata of a model that was exported ahead of time.  A run of the model does not use the
- * metadata. */
+/* relvm_metadata.h: the metadata of a model that was exported ahead of time: its inputs, outputs and memory pools.  A
+   run of the model does not use the metadata. */
 #ifndef RELVM_METADATA_H
 #define RELVM_METADATA_H
 
@@ -14,16 +14,16 @@ typedef struct rvm_tensor_info {
   const char *name;
   const char *dtype; /* the name in dtypes.def */
   int32_t rank;
-  int32_t is_updated;      /* 1: an input that each run updates */
-  const int64_t *shape;    /* -1: a symbolic dimension */
+  int32_t is_updated;      /* 1 for an input that each run updates */
+  const int64_t *shape;    /* -1 for a symbolic dimension */
   const char *const *dims; /* the text of each dimension: "3", "n", "n * 2" */
 } rvm_tensor_info;
 
 /* A symbolic size and its bounds. */
 typedef struct rvm_size_info {
   const char *name;
-  int64_t least; /* INT64_MIN: unbounded */
-  int64_t most;  /* -1: unbounded */
+  int64_t least; /* INT64_MIN if unbounded */
+  int64_t most;  /* -1 if unbounded */
 } rvm_size_info;
 
 typedef struct rvm_metadata {

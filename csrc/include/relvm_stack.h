@@ -1,8 +1,8 @@
 /* relvm_stack.h: a stack allocator.  It allocates the workspaces, inputs and outputs of several models from one block
- * of memory. The block that was allocated last must be freed first.  The header needs no C library. A required pointer
- * that is NULL gives RVM_STACK_NULL.  Freeing NULL does nothing.  The functions do not check whether the memory has the
- * stated size, and whether rvm_stack_init has initialized the stack.
- */
+   of memory.  The block that was allocated last must be freed first.  The header needs no C library.
+
+   The functions return RVM_STACK_NULL if a required pointer is NULL.  Freeing NULL does nothing.  The functions do not
+   check whether the memory has the stated size, and whether rvm_stack_init has initialized the stack. */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
 
@@ -11,9 +11,9 @@
 
 enum rvm_stack_status {
   RVM_STACK_OK = 0,
-  RVM_STACK_EXHAUSTED = 1, /* not enough memory is left; nothing was allocated */
-  RVM_STACK_OUT_OF_ORDER =
-      2,                   /* the block is not the last one allocated, or its tag was overwritten; nothing was freed */
+  RVM_STACK_EXHAUSTED = 1, /* too little memory is left; nothing was allocated */
+  /* The block is not the last one allocated, or its tag was overwritten; nothing was freed. */
+  RVM_STACK_OUT_OF_ORDER = 2,
   RVM_STACK_ALIGNMENT = 3, /* the alignment is not a power of two */
   RVM_STACK_NULL = 4       /* the stack, or the pointer to the block, is NULL */
 };
@@ -23,14 +23,14 @@ typedef struct rvm_stack {
   size_t size_bytes;
   size_t used_bytes;
   size_t most_used_bytes; /* maximum of used_bytes so far */
-  size_t last;            /* offset of the last allocated block; 0: no block is allocated */
+  size_t last;            /* offset of the last allocated block, or 0 */
 } rvm_stack;
 
 /* The header in front of each block. */
 typedef struct rvm_stack_tag {
   size_t tag;        /* marks an allocated block */
   size_t used_bytes; /* used_bytes of the stack before the allocation */
-  size_t last;       /* last of the stack before the allocation */
+  size_t last;       /* `last` of the stack before the allocation */
 } rvm_stack_tag;
 
 /* Initializes an empty stack over `size_bytes` bytes of memory.  If `bytes` is NULL, the stack has no memory. */
@@ -41,15 +41,15 @@ static inline void rvm_stack_init(rvm_stack *stack, void *bytes, size_t size_byt
   stack->used_bytes = stack->most_used_bytes = stack->last = 0;
 }
 
-/* Returns the tag of a block at offset `place` of the stack. */
-static inline size_t rvm_stack_tag_of(size_t place) { return ~place * 31u + 17u; }
+/* Returns the tag of a block at an offset of the stack. */
+static inline size_t rvm_stack_tag_of(size_t offset) { return ~offset * 31u + 17u; }
 
 static inline void rvm_stack_copy(void *target, const void *source, size_t count) {
   for (size_t i = 0; i < count; i++) ((uint8_t *)target)[i] = ((const uint8_t *)source)[i];
 }
 
-/* Allocates `size_bytes` bytes at a multiple of `alignment` and stores their address in *block.  On failure *block is
- * NULL. */
+/* Allocates `size_bytes` bytes at a multiple of `alignment` and stores their address in *block.  On failure, *block is
+   NULL. */
 static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t alignment, void **block) {
   rvm_stack_tag tag;
   size_t start, left, before = sizeof tag;

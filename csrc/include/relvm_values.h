@@ -1,12 +1,11 @@
 /* relvm_values.h: the types of values and tensors, shared by machines, host functions, kernels and ahead-of-time
- * exports.  Part of the public interface (relvm.h).
- */
+   exports.  Part of the public interface (relvm.h). */
 #ifndef RELVM_VALUES_H
 #define RELVM_VALUES_H
 
 #include <stdint.h>
 
-#ifndef RELVM_STATUS /* headers of exported models define the status codes, too */
+#ifndef RELVM_STATUS /* headers of exported models also define the status codes */
 #define RELVM_STATUS
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,
@@ -35,7 +34,7 @@ enum rvm_dtype_index {
 
 typedef int32_t rvm_status; /* enum rvm_status_code */
 
-/* DLPack's DLDataType and DLTensor, field for field. */
+/* DLDataType and DLTensor of DLPack, with the same layout. */
 typedef struct rvm_dltype {
   uint8_t code;
   uint8_t bits;
@@ -49,13 +48,13 @@ typedef struct rvm_dltensor {
   int32_t ndim;
   rvm_dltype dtype;
   int64_t *shape;
-  int64_t *strides; /* NULL: compact, row-major; the runtime creates and accepts only such tensors */
+  int64_t *strides; /* NULL for compact, row-major tensors; the runtime creates and accepts only these */
   uint64_t byte_offset;
 } rvm_dltensor;
 
 typedef struct rvm_object {
   int32_t tag;
-  int32_t references; /* negative: immortal */
+  int32_t references; /* negative for immortal objects */
 } rvm_object;
 
 typedef struct rvm_tensor rvm_tensor;
@@ -95,7 +94,7 @@ struct rvm_tensor {
   int32_t memory_class; /* private to the runtime (csrc/core/object_freelist.h), also in shapes, tuples and closures */
   rvm_dltensor dl;
   rvm_object *owner;       /* the storage or tensor that owns the bytes, or NULL */
-  void (*release)(void *); /* called once with release_argument to free memory of the host, and strings */
+  void (*release)(void *); /* called once with release_argument when the tensor is freed; or NULL */
   void *release_argument;
   int64_t is_read_only; /* whether programs must not update the elements; see rvm_tensor_set_read_only */
 };

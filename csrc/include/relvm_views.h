@@ -1,4 +1,4 @@
-/* relvm_views.h: creation of tensors over existing memory, without an allocation. */
+/* relvm_views.h: tensors over existing memory, created without an allocation. */
 #ifndef RELVM_VIEWS_H
 #define RELVM_VIEWS_H
 

@@ -1,4 +1,4 @@
-/* element_functions.c: see element_functions.h. */
+/* element_functions.c: see element_functions.h.  Compiled once for each level of processors (kernel_loops.h). */
 #include "element_functions.h"
 
 #include <math.h>
@@ -22,12 +22,13 @@
 #define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)
 #define ORDERED(ROW, ...) ROW(bool, __VA_ARGS__) NUMBERS(ROW, __VA_ARGS__)
 
-/* Division by 0 gives 0; the smallest number divided by -1 wraps around. */
+/* Division by 0 gives 0, and the smallest integer divided by -1 wraps around.  The divisor is replaced in both cases,
+   so that the vectorized loop cannot trap. */
 #define RVM_IS_MINUS_ONE(y) ((y) + 1 == 0 && (y) < 1 && (__typeof__(y))-1 < (__typeof__(y))1)
 #define RVM_DIVIDE(x, y) \
   ((y) == 0 ? 0 : RVM_IS_MINUS_ONE(y) ? 0 - (x) : (x) / (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
 #define RVM_MODULO(x, y) ((y) == 0 || RVM_IS_MINUS_ONE(y) ? 0 : (x) % (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
-/* The count modulo the width. */
+/* Shift counts are taken modulo the width. */
 #define RVM_SHIFT_LEFT(x, y) ((x) << ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
 #define RVM_SHIFT_RIGHT(x, y) ((x) >> ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
 
@@ -39,32 +40,32 @@
     out_[i] = expression;                            \
   }
 
-#define RVM_TWO(name, R, T, expression)                                                    \
-  static void name(int64_t n, void *out, const void *left, const void *right, int which) { \
-    R *out_ = out;                                                                         \
-    const T *a = left, *b = right;                                                         \
-    if (which == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
-      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                          \
-    } else if (which == RVM_LEFT_IS_STRIP) {                                               \
-      const T right_ = *b;                                                                 \
-      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                        \
-    } else {                                                                               \
-      const T left_ = *a;                                                                  \
-      if (!(which & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
-      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                         \
-    }                                                                                      \
+#define RVM_TWO(name, R, T, expression)                                                     \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                          \
+    const T *a = left, *b = right;                                                          \
+    if (strips == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
+      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                           \
+    } else if (strips == RVM_LEFT_IS_STRIP) {                                               \
+      const T right_ = *b;                                                                  \
+      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                         \
+    } else {                                                                                \
+      const T left_ = *a;                                                                   \
+      if (!(strips & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
+      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
+    }                                                                                       \
   }
-#define RVM_ONE(name, R, T, expression)                                                    \
-  static void name(int64_t n, void *out, const void *left, const void *right, int which) { \
-    R *out_ = out;                                                                         \
-    const T *a = left;                                                                     \
-    (void)right;                                                                           \
-    (void)which;                                                                           \
-    RVM_INDEPENDENT                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      const T x = a[i];                                                                    \
-      out_[i] = expression;                                                                \
-    }                                                                                      \
+#define RVM_ONE(name, R, T, expression)                                                     \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                          \
+    const T *a = left;                                                                      \
+    (void)right;                                                                            \
+    (void)strips;                                                                           \
+    RVM_INDEPENDENT                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                       \
+      const T x = a[i];                                                                     \
+      out_[i] = expression;                                                                 \
+    }                                                                                       \
   }
 
 #define RVM_BINARY_OF(dtype, name, expression) \
@@ -75,7 +76,7 @@
 #define RVM_CONVERT_OF(dtype, target) \
   RVM_ONE(to_##target##_##dtype, rvm_##target, rvm_##dtype, RVM_TO_##target(dtype, x))
 
-/* Floats become integers as kernel_conversions.h has it. */
+/* Floats are converted to integers by kernel_conversions.h, which defines the result for every value. */
 #define RVM_PLAIN(target, x) ((rvm_##target)(x))
 #define RVM_TO_INTEGER(target, dtype, x)          \
   _Generic((x),                                   \
@@ -112,7 +113,7 @@
 #undef MAP
 #undef MAP2
 
-/* fmod of f64 takes a step for each bit of the quotient. */
+/* The cost of a strip.  fmod of f64 takes a step for each bit of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 
 #define RVM_BINARY_ROW(dtype, name, expression) \

@@ -6,13 +6,14 @@
 
 enum { RVM_LEFT_IS_STRIP = 1, RVM_RIGHT_IS_STRIP = 2 };
 
-/* out[i] = f(left[i], right[i]) for i < n.  which: the operands that are strips; the others are one element. */
-typedef void (*rvm_element_loop)(int64_t n, void *out, const void *left, const void *right, int which);
+/* Computes out[i] = f(left[i], right[i]) for i < n.  `strips` is a set of RVM_LEFT_IS_STRIP and RVM_RIGHT_IS_STRIP; the
+   other operands are one element each. */
+typedef void (*rvm_element_loop)(int64_t n, void *out, const void *left, const void *right, int strips);
 
 typedef struct rvm_element_function {
   rvm_element_loop run;
   uint8_t result_bytes, operand_bytes, arity;
-  uint16_t cost; /* of a strip, as kernel_interpreter.c counts, for the slowest operands */
+  uint16_t cost; /* of a strip with the slowest operands, in fuel of kernel bytecode */
 } rvm_element_function;
 
 extern const rvm_element_function rvm_element_functions[];

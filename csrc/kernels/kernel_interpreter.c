@@ -132,7 +132,7 @@ static void fold_strip(const rvm_element_function *function, char *total, char *
 /* Returns the indices of a strip, which the caller checks and then uses.  Those in a buffer are first copied to `copy`
    in a parallel loop: another thread could change them in between. */
 static const int64_t *stable_indices(const rvm_kernel_run *state, uint16_t number, int64_t *copy) {
-  const int64_t *indices = (const int64_t *)state->at[number];
+  const int64_t *indices = (const int64_t *)state->addresses[number];
   if (!state->loop || number < state->program->scalar_count + state->program->strip_count) return indices;
   memcpy(copy, indices, (size_t)state->strip * sizeof *copy);
   return copy;
@@ -147,7 +147,7 @@ static rvm_status call_micro_kernel(rvm_kernel_run *state, const rvm_kop_invoke 
     if (*letter == 'p' || *letter == 'P') {
       const uint16_t buffer = *word++;
       const int64_t position = state->scalars[*word++].i64;
-      argument->at = state->buffers[buffer];
+      argument->address = state->buffers[buffer];
       argument->bytes = state->buffer_bytes[buffer];
       argument->number = position; /* in elements, whose size the micro-kernel knows */
       continue;
@@ -207,7 +207,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
 #define U(operand) registers[op->operand].bits
 #define IS_TRUE(operand) registers[op->operand].is_true
 /* The strips of registers, or their scalar. */
-#define AT(operand) state->at[op->operand]
+#define AT(operand) state->addresses[op->operand]
 #define IS_STRIP(operand) (op->operand >= scalars)
 #define CAN_READ(operand, bytes) can_read(state, scalars, op->operand, bytes)
 #define CAN_WRITE(operand, bytes) can_write(state, op->operand, bytes)
@@ -681,7 +681,7 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
                           .interpret = interpret,
                           .result = result,
                           .fuel = RVM_KERNEL_FUEL};
-  rvm_kernel_lay_out(&state, (char *)storage.as.storage->bytes);
+  rvm_kernel_run_init(&state, (char *)storage.as.storage->bytes);
   status = bind_tensors(&state, arguments, count);
   if (!status) {
     memcpy(state.scalars + program->size_count, program->constants,
@@ -691,7 +691,7 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
     const rvm_status ended = status ? RVM_OK : host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);
     if (ended) status = ended;
   }
-  rvm_kernel_forget_addresses(program, (char *)storage.as.storage->bytes);
+  rvm_kernel_clear_addresses(program, (char *)storage.as.storage->bytes);
   rvm_value_release(&storage);
   return status;
 }

@@ -1,7 +1,7 @@
-/* kernel_levels.c: chooses the level of element functions and micro-kernels by the features of the processor.
+/* kernel_levels.c: chooses the level of the element functions and micro-kernels by the features of the processor.
 
-   RVM_KERNEL_LEVELS: a build compiles element_functions.c, strip_moves.c and micro_kernels.c for more levels than its
-   own. */
+   A build that defines RVM_KERNEL_LEVELS compiles element_functions.c, strip_moves.c and micro_kernels.c for each
+   level. */
 #include "cold.h"
 
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ extern const rvm_micro_kernel rvm_micro_kernels_v3[], rvm_micro_kernels_v3_vnni[
     rvm_micro_kernels_v4_vnni[];
 #endif
 
-/* The best first; the last one runs everywhere. */
+/* The best level first.  The last one runs on every processor. */
 static const rvm_kernel_level levels[] = {
 #ifdef RVM_KERNEL_LEVELS
     {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni},

@@ -7,13 +7,13 @@
 #include "strip_moves.h"
 
 typedef struct rvm_kernel_level {
-  const char *cpu; /* the features that it needs, as native sections name them */
+  const char *cpu; /* required features, as native sections name them */
   const rvm_element_function *functions;
   const rvm_strip_moves *moves;
   const rvm_micro_kernel *micro_kernels;
 } rvm_kernel_level;
 
-/* The best level that this processor has. */
+/* Returns the best level that this processor supports.  Thread-safe. */
 const rvm_kernel_level *rvm_kernel_level_here(void);
 
 #endif

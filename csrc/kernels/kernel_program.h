@@ -1,8 +1,8 @@
-/* kernel_program.h: kernels as bytecode: the program, its verification and its interpreter.
+/* kernel_program.h: programs of kernel bytecode.
 
-   A program works on buffers: first the tensors that it is called with, then arrays of its own.  Nothing in it is
-   believed before it is checked: verification checks that each operand names what it may, and the interpreter that each
-   access is within its buffer, once for a strip of elements. */
+   A program works on buffers: first its tensors, which are the arguments of a call, then its arrays.  Programs are
+   untrusted: verification (kernel_verify.h) checks every operand, and the interpreter checks every access against the
+   bounds of its buffer, once for each strip of elements. */
 #ifndef RELVM_KERNEL_PROGRAM_H
 #define RELVM_KERNEL_PROGRAM_H
 
@@ -10,9 +10,9 @@
 #include "native.h"
 
 enum {
-  RVM_NO_REGISTER = 0xffff, /* no mask */
+  RVM_NO_REGISTER = 0xffff, /* for an operand without a mask */
   RVM_KERNEL_VERSION = 1,
-  RVM_KERNEL_OPERANDS = 7, /* of an instruction, at most */
+  RVM_KERNEL_OPERANDS = 7, /* most operands of an instruction */
 };
 
 enum rvm_kernel_opcode {
@@ -35,19 +35,19 @@ typedef struct rvm_kernel_instruction {
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
 
-/* An array of the program's own: its place in the scratch memory and its size. */
+/* An array of a program: its offset in the scratch memory, and its size. */
 typedef struct rvm_kernel_array {
   uint32_t offset, size_bytes;
 } rvm_kernel_array;
 
-/* A loaded program: views into its bytes, which must stay alive. */
+/* A loaded program.  The pointers are borrowed from the bytes that it was read from, which must outlive it. */
 typedef struct rvm_kernel_program {
   const int64_t *tensors;    /* for each tensor: dtype, rank, dimensions; a dimension below 0 is -1 - size variable */
-  const uint64_t *constants; /* in the scalars behind the sizes */
+  const uint64_t *constants; /* initial values of the scalars after the size variables */
   const rvm_kernel_array *arrays;
   const rvm_kernel_instruction *code;
-  const uint16_t *arguments; /* the argument table: registers, or for an address a buffer and a register */
-  const char *messages;      /* `message_count` texts, each with its 0 */
+  const uint16_t *arguments; /* the argument table: registers; for an address, a buffer and a register */
+  const char *messages;      /* `message_count` strings, each with its NUL */
   uint32_t tensor_words, input_count, tensor_count, size_count, constant_count;
   uint32_t scalar_count, strip_count, view_count, array_count;
   uint32_t code_count, argument_count, message_count, message_bytes;

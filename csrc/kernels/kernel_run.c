@@ -6,8 +6,6 @@
 #include "base.h"
 #include "errors.h"
 
-/* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone
-   have used what the machine has left. */
 rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
   rvm_kernel_loop *loop = state->loop;
   const rvm_kernel_host *host = state->host;
@@ -35,19 +33,19 @@ int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program) {
   return (bytes + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT;
 }
 
-void rvm_kernel_forget_addresses(const rvm_kernel_program *program, char *memory) {
+void rvm_kernel_clear_addresses(const rvm_kernel_program *program, char *memory) {
   const size_t registers = (size_t)program->scalar_count + program->strip_count + program->view_count;
   const size_t buffers = (size_t)program->tensor_count + program->array_count;
   memset(memory, 0, 8 * (program->scalar_count + 3 * registers + 2 * buffers));
 }
 
-void rvm_kernel_lay_out(rvm_kernel_run *state, char *memory) {
+void rvm_kernel_run_init(rvm_kernel_run *state, char *memory) {
   const rvm_kernel_program *program = state->program;
   const size_t scalars = program->scalar_count, strips = program->strip_count, views = program->view_count;
   const size_t registers = scalars + strips + views, buffers = (size_t)program->tensor_count + program->array_count;
   state->scalars = (rvm_kernel_scalar *)memory;
-  state->at = (char **)(state->scalars + scalars);
-  state->readable = (int64_t *)(state->at + registers);
+  state->addresses = (char **)(state->scalars + scalars);
+  state->readable = (int64_t *)(state->addresses + registers);
   state->writable = state->readable + registers;
   state->buffers = (char **)(state->writable + registers);
   state->buffer_bytes = (int64_t *)(state->buffers + buffers);
@@ -55,16 +53,16 @@ void rvm_kernel_lay_out(rvm_kernel_run *state, char *memory) {
   state->strips = (char *)((end + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT);
   state->scratch = state->strips + strips * STRIP_BYTES;
   for (size_t i = 0; i < scalars; i++) {
-    state->at[i] = (char *)&state->scalars[i];
+    state->addresses[i] = (char *)&state->scalars[i];
     state->readable[i] = state->writable[i] = INT64_MAX;
     state->scalars[i].bits = 0;
   }
   for (size_t i = 0; i < strips; i++) {
-    state->at[scalars + i] = state->strips + i * STRIP_BYTES;
+    state->addresses[scalars + i] = state->strips + i * STRIP_BYTES;
     state->readable[scalars + i] = state->writable[scalars + i] = STRIP_BYTES;
   }
   for (size_t i = scalars + strips; i < registers; i++) {
-    state->at[i] = state->strips; /* of which nothing may be read */
+    state->addresses[i] = state->strips; /* not accessed: readable and writable are 0 */
     state->readable[i] = state->writable[i] = 0;
   }
   for (uint32_t i = 0; i < program->array_count; i++) {
@@ -75,9 +73,9 @@ void rvm_kernel_lay_out(rvm_kernel_run *state, char *memory) {
 
 /* ---- parallel loops ---- */
 
-static _Thread_local char this_thread; /* whose address tells threads apart */
+static _Thread_local char this_thread; /* its address identifies the thread */
 
-/* Returns the memory of a part, and its number in *part.  There is one for each thread. */
+/* Claims the memory of a part that no other thread uses, and stores its number in *part. */
 static char *take_part(rvm_kernel_loop *loop, int *part) {
   for (int word = 0; word < PART_WORDS; word++) {
     uint64_t free_parts = atomic_load(&loop->free_parts[word]);
@@ -88,7 +86,7 @@ static char *take_part(rvm_kernel_loop *loop, int *part) {
         return loop->memory + *part * loop->part_bytes;
     }
   }
-  return NULL; /* never: there is one for each thread */
+  return NULL; /* unreachable: there are as many parts as threads */
 }
 
 static void run_part(const void *shared, int64_t first, int64_t last) {
@@ -104,7 +102,7 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   }
   rvm_kernel_run inner = *outer;
   rvm_value failure = {.tag = RVM_TAG_NIL};
-  rvm_kernel_lay_out(&inner, memory);
+  rvm_kernel_run_init(&inner, memory);
   memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
   const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
   for (size_t i = 0; i < buffers; i++)
@@ -117,7 +115,7 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   inner.result = inner.is_helper ? &failure : &loop->result;
   inner.fuel = RVM_KERNEL_FUEL -
                (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
-  const rvm_status status = inner.interpret(&inner, loop->place + 1);
+  const rvm_status status = inner.interpret(&inner, loop->pc + 1);
   if (inner.is_helper)
     atomic_fetch_add(&loop->helped, RVM_KERNEL_FUEL - inner.fuel);
   else
@@ -128,12 +126,12 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
     failure = (rvm_value){.tag = RVM_TAG_NIL};
   }
   rvm_value_release(&failure);
-  rvm_kernel_forget_addresses(program, memory);
+  rvm_kernel_clear_addresses(program, memory);
   atomic_fetch_or(&loop->free_parts[part / 64], (uint64_t)1 << part % 64);
 }
 
-rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
-  const rvm_kop_parallel *op = (const rvm_kop_parallel *)&state->program->code[place];
+rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
+  const rvm_kop_parallel *op = (const rvm_kop_parallel *)&state->program->code[pc];
   const rvm_kernel_host *host = state->host;
   const int64_t count = state->scalars[op->total].i64, grain = state->scalars[op->grain].i64;
   if (state->loop)
@@ -145,7 +143,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
                           .thread = &this_thread,
                           .result = {.tag = RVM_TAG_NIL},
                           .failure = {.tag = RVM_TAG_NIL},
-                          .place = place,
+                          .pc = pc,
                           .first = op->start,
                           .last = op->stop,
                           .first_array = op->first_array,

@@ -1,4 +1,8 @@
-/* kernel_run.h: the state of a run of kernel bytecode: registers, buffers, limits, and the parts of parallel loops. */
+/* kernel_run.h: the state of a run of kernel bytecode: registers, buffers, limits, and the parts of parallel loops.
+
+   A parallel loop runs its iterations in parts.  Each part has its own registers and its own copy of the loop's arrays,
+   and shares the other buffers.  Only the machine's own thread may spend its fuel; other threads count what they use in
+   `helped`. */
 #ifndef RELVM_KERNEL_RUN_H
 #define RELVM_KERNEL_RUN_H
 
@@ -9,13 +13,13 @@
 
 enum {
   STRIP_BYTES = RVM_STRIP * 8,
-  /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a
-     microsecond for each 1 that it costs. */
+  /* Fuel between two checks of the limits.  A scalar instruction costs 1; no instruction takes more than about half a
+     microsecond per unit of its cost. */
   RVM_KERNEL_FUEL = 1 << 13,
   /* Bytes of the C stack for the interpreter, the interpreter of a part of a parallel loop, and a micro-kernel. */
   RVM_KERNEL_STACK_BYTES = 40 << 10,
-  PARALLEL_COST = 256,  /* of a parallel loop */
-  SETUP_REGISTERS = 64, /* registers whose setup costs 1 */
+  PARALLEL_COST = 256,  /* fuel of a parallel loop */
+  SETUP_REGISTERS = 64, /* registers that are set up per unit of fuel */
   PART_WORDS = RVM_MAX_THREADS / 64,
 };
 
@@ -31,47 +35,48 @@ typedef struct rvm_kernel_run {
   const rvm_kernel_program *program;
   const rvm_kernel_level *level;
   const rvm_kernel_host *host;
-  rvm_status (*interpret)(struct rvm_kernel_run *state, uint32_t place); /* from an instruction on, to an `end` */
+  rvm_status (*interpret)(struct rvm_kernel_run *state, uint32_t pc); /* runs from instruction `pc` to an `end` */
   rvm_value *result;
   rvm_kernel_scalar *scalars;
-  char **at;         /* of each register, its first element */
-  int64_t *readable; /* of each register: bytes */
+  char **addresses;  /* address of the first element, per register */
+  int64_t *readable; /* bytes that may be read at the address, per register; likewise writable */
   int64_t *writable;
   char **buffers;
   int64_t *buffer_bytes;
   char *strips, *scratch;
-  int64_t strip; /* elements of the current strip */
-  int64_t rows;  /* of the strip, where it is a block of rows */
+  int64_t strip; /* elements in the current strip */
+  int64_t rows;  /* rows of the current strip, if it is a block */
   int64_t fuel;
-  rvm_status ended;             /* what a look within a micro-kernel gave */
-  struct rvm_kernel_loop *loop; /* that this is a part of, or NULL */
-  int32_t is_helper;            /* it runs on another thread than the machine's */
+  rvm_status ended;             /* status of the last check within a micro-kernel */
+  struct rvm_kernel_loop *loop; /* the loop that this is a part of, or NULL */
+  int32_t is_helper;            /* 1 if this part runs on another thread than the machine's own */
 } rvm_kernel_run;
 
-/* The state that the parts of a parallel loop share.  result: of a part on the machine's own thread.  failure: the
-   first error on another thread. */
+/* The state that the parts of a parallel loop share.  `result` is the error of a part on the machine's own thread,
+   `failure` the first error on another thread. */
 typedef struct rvm_kernel_loop {
-  rvm_kernel_run *outer; /* the machine's own thread alone changes it */
+  rvm_kernel_run *outer; /* changed only by the machine's own thread */
   const void *thread;
   rvm_value result, failure;
   _Atomic(int32_t) has_failure;
-  uint32_t place, first, last, first_array, last_array;
+  uint32_t pc, first, last, first_array, last_array;
   _Atomic(rvm_status) status;
-  _Atomic(int64_t) helped; /* what other threads have spent, and the machine's own does not know yet */
-  char *memory;            /* of the parts that run at the same time, `part_bytes` each */
+  _Atomic(int64_t) helped; /* fuel used by other threads and not yet charged to the machine */
+  char *memory;            /* memory of concurrent parts, `part_bytes` each */
   int64_t part_bytes;
-  _Atomic(uint64_t) free_parts[PART_WORDS]; /* a bit for each */
+  _Atomic(uint64_t) free_parts[PART_WORDS]; /* bit set of the parts of `memory` that are not in use */
 } rvm_kernel_loop;
 
-/* Tells the machine of the fuel that is used, and looks whether the run is to end. */
+/* Charges the fuel used so far to the machine, grants new fuel and checks the limits.  Fails if the run must end.  A
+   helper thread cannot charge the machine: it ends when the helpers alone have used the machine's remaining steps. */
 rvm_status rvm_kernel_refuel(rvm_kernel_run *state);
-/* The memory that a run of the program needs for its registers and arrays. */
+/* Returns the bytes of memory that a run of the program needs for its registers and arrays. */
 int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program);
-/* Lays the parts of a run out in `memory`; the buffers of tensors are set by the caller. */
-void rvm_kernel_lay_out(rvm_kernel_run *state, char *memory);
-/* Addresses are not left in memory that the program gets again. */
-void rvm_kernel_forget_addresses(const rvm_kernel_program *program, char *memory);
-/* Runs the parallel loop at `place`. */
-rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place);
+/* Sets the pointers of `state` into `memory` and clears its registers.  The caller sets the buffers of tensors. */
+void rvm_kernel_run_init(rvm_kernel_run *state, char *memory);
+/* Clears the addresses in the memory of a run, which a later program may receive as uninitialized storage. */
+void rvm_kernel_clear_addresses(const rvm_kernel_program *program, char *memory);
+/* Runs the parallel loop at instruction `pc`. */
+rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc);
 
 #endif

@@ -1,4 +1,4 @@
-/* kernel_verify.c: reads and verifies a program of kernel bytecode. */
+/* kernel_verify.c: see kernel_verify.h.  The checks of operands are driven by the letters in kernel_opcodes.def. */
 #include "cold.h"
 
 #include <string.h>
@@ -14,11 +14,11 @@ typedef struct program_header {
   uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count,
       view_count, array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, zero;
 } program_header;
-_Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "as in the file");
+_Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "sizes in the file format");
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "kernel bytecode: " __VA_ARGS__)
 
-/* The columns of kernel_opcodes.def.  names: "(dst, src)" */
+/* The columns of kernel_opcodes.def.  `names` is of the form "(dst, src)". */
 static const struct {
   const char *name, *operands, *names;
 } opcodes[] = {
@@ -27,7 +27,7 @@ static const struct {
 #undef KERNEL_OP
 };
 
-/* Fails because of operand number `index` of an instruction. */
+/* Fails because operand number `index` of an instruction is invalid. */
 static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, size_t index, const char *problem,
                                rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];
@@ -37,12 +37,13 @@ static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, s
              (int)strcspn(name, ",)"), name, problem, instruction->operands[index]);
 }
 
-/* The `count` items of `item_bytes` at *at, which is moved behind them; NULL: they are not there. */
-static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *at, uint64_t count, uint64_t item_bytes) {
-  const uint64_t start = *at, length = count * item_bytes; /* both below 2^32 * 16 */
+/* Returns the `count` items of `item_bytes` bytes at *offset, and advances *offset past them and their padding.
+   Returns NULL if they exceed the program. */
+static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *offset, uint64_t count, uint64_t item_bytes) {
+  const uint64_t start = *offset, length = count * item_bytes; /* both factors are below 2^32 */
   if (length > size_bytes - start) return NULL;
   const uint64_t end = start + (length + 7) / 8 * 8;
-  *at = end > size_bytes ? size_bytes : end;
+  *offset = end > size_bytes ? size_bytes : end;
   return bytes + start;
 }
 
@@ -86,7 +87,7 @@ static rvm_status check_messages(const rvm_kernel_program *program, rvm_value *e
   return RVM_OK;
 }
 
-/* Whether an operand names what its letter says. */
+/* Returns whether an operand is valid for its letter in kernel_opcodes.def. */
 static int is_valid(const rvm_kernel_program *program, char letter, uint16_t operand) {
   const uint32_t scalars = program->scalar_count, strips = scalars + program->strip_count;
   const uint32_t all = strips + program->view_count, buffers = program->tensor_count + program->array_count;
@@ -115,35 +116,35 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   }
 }
 
-/* Tables for the checks of instructions.  element_bytes: those of an element of each tensor.  view_bytes: of each view,
-   0 where no instruction makes it.  values: of each message. */
+/* Tables for the checks of instructions.  element_bytes: the element size of each tensor.  view_bytes: the element size
+   of each view, or 0 if no earlier instruction makes the view.  values: the number of values in each message. */
 typedef struct lookup {
   uint8_t *element_bytes, *view_bytes;
   uint32_t *values;
 } lookup;
 
-enum { MAX_VALUES = 16 }; /* of a message; so checking a failure takes no long time */
+enum { MAX_VALUES = 16 }; /* most values of a message, to bound the time of checks */
 
 static uint32_t format_values(const char *message) {
   uint32_t count = 0;
-  for (const char *at = message; (at = strstr(at, "%lld")); at += 4) count++;
+  for (const char *value = message; (value = strstr(value, "%lld")); value += 4) count++;
   return count;
 }
 
-static void fill_lookup(const rvm_kernel_program *program, const lookup *to) {
+static void fill_lookup(const rvm_kernel_program *program, const lookup *lookup) {
   const int64_t *word = program->tensors;
   for (uint32_t i = 0; i < program->tensor_count; i++) {
-    to->element_bytes[i] = (uint8_t)rvm_dtype_size_bytes((int32_t)word[0]);
+    lookup->element_bytes[i] = (uint8_t)rvm_dtype_size_bytes((int32_t)word[0]);
     word += 2 + word[1];
   }
-  uint32_t at = 0;
+  uint32_t offset = 0;
   for (uint32_t i = 0; i < program->message_count; i++) {
-    to->values[i] = format_values(program->messages + at);
-    at += (uint32_t)strlen(program->messages + at) + 1;
+    lookup->values[i] = format_values(program->messages + offset);
+    offset += (uint32_t)strlen(program->messages + offset) + 1;
   }
 }
 
-/* Returns the bytes of an element of the strip that operand number `index` of an instruction names. */
+/* Returns the element size of the strip that operand number `index` of an instruction names. */
 static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t index) {
   const char *letters = opcodes[instruction->op].operands;
   const char *size = strchr(letters, 'z'), *function = strchr(letters, 'F');
@@ -155,7 +156,8 @@ static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t in
   return letters[index] == 'X' ? called->result_bytes : called->operand_bytes;
 }
 
-/* All elements of a view have one size: then they are aligned whatever the length of the current strip. */
+/* Checks that all elements of a view have one size, which keeps the view aligned for every length of the current
+   strip. */
 static rvm_status check_views(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc, rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];
   const uint32_t first = program->scalar_count + program->strip_count;
@@ -183,18 +185,18 @@ static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc
 
 static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
   const rvm_kop_invoke *op = (const rvm_kop_invoke *)&program->code[pc];
-  uint32_t at = op->first;
+  uint32_t index = op->first;
   const char *letters = rvm_micro_kernels[op->kernel].arguments;
   for (const char *letter = letters; *letter; letter++) {
     const int is_address = *letter == 'p' || *letter == 'P';
-    if (at + 1 + is_address > program->argument_count)
+    if (index + 1 + is_address > program->argument_count)
       return BAD(error, "instruction %u: the arguments exceed the table", pc);
-    if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[at++]))
+    if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[index++]))
       return BAD(error, "instruction %u: an argument must be a buffer that the instruction may access", pc);
-    if (!is_valid(program, 's', program->arguments[at++]))
+    if (!is_valid(program, 's', program->arguments[index++]))
       return BAD(error, "instruction %u: an argument must be a scalar", pc);
   }
-  if (at != (uint32_t)op->first + op->count) return BAD(error, "instruction %u: wrong number of arguments", pc);
+  if (index != (uint32_t)op->first + op->count) return BAD(error, "instruction %u: wrong number of arguments", pc);
   return RVM_OK;
 }
 
@@ -272,7 +274,7 @@ static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error
 rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program,
                                    rvm_value *error) {
   const program_header *header = bytes;
-  uint64_t at = sizeof *header;
+  uint64_t offset = sizeof *header;
   const uint64_t size = (uint64_t)size_bytes;
   if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0)
     return BAD(error, "the program is too short or misaligned");
@@ -298,13 +300,15 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
       header->argument_count > UINT16_MAX || header->scratch_bytes > INT32_MAX ||
       (uint64_t)header->size_count + header->constant_count > header->scalar_count)
     return BAD(error, "the counts in the header are inconsistent");
-  program->tensors = take(bytes, size, &at, header->tensor_words, sizeof *program->tensors);
-  if (program->tensors) program->constants = take(bytes, size, &at, header->constant_count, sizeof *program->constants);
-  if (program->constants) program->arrays = take(bytes, size, &at, header->array_count, sizeof *program->arrays);
-  if (program->arrays) program->code = take(bytes, size, &at, header->code_count, sizeof *program->code);
-  if (program->code) program->arguments = take(bytes, size, &at, header->argument_count, sizeof *program->arguments);
-  if (program->arguments) program->messages = take(bytes, size, &at, header->message_bytes, 1);
-  if (!program->messages || at != size) return BAD(error, "the size does not match the header");
+  program->tensors = take(bytes, size, &offset, header->tensor_words, sizeof *program->tensors);
+  if (program->tensors)
+    program->constants = take(bytes, size, &offset, header->constant_count, sizeof *program->constants);
+  if (program->constants) program->arrays = take(bytes, size, &offset, header->array_count, sizeof *program->arrays);
+  if (program->arrays) program->code = take(bytes, size, &offset, header->code_count, sizeof *program->code);
+  if (program->code)
+    program->arguments = take(bytes, size, &offset, header->argument_count, sizeof *program->arguments);
+  if (program->arguments) program->messages = take(bytes, size, &offset, header->message_bytes, 1);
+  if (!program->messages || offset != size) return BAD(error, "the size does not match the header");
   rvm_status status = check_tensors(program, error);
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);

@@ -4,7 +4,7 @@
 
 #include "kernel_program.h"
 
-/* Reads and verifies a program; BAD_EXECUTABLE where something is wrong with it. */
+/* Reads and verifies a program, which borrows `bytes`.  Fails with BAD_EXECUTABLE if it is invalid. */
 rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program,
                                    rvm_value *error);
 

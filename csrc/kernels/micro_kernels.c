@@ -59,9 +59,9 @@ static void *checked_address(const rvm_micro_argument *argument, int64_t low, in
   static int64_t no_elements;
   const int64_t size = argument->bytes / bytes, at = argument->number;
   if (high <= low) return &no_elements;
-  if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->at % (uint64_t)bytes != 0)
+  if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->address % (uint64_t)bytes != 0)
     return NULL;
-  return argument->at + at * bytes;
+  return argument->address + at * bytes;
 }
 
 /* Sets args.name to the address of its elements [low, high), or refuses the call. */

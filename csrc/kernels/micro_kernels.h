@@ -1,27 +1,26 @@
-/* micro_kernels.h: the micro-kernels (micro_kernels.def) as kernel bytecode calls them: they check their arguments, and
-   can end between two portions of their work. */
+/* micro_kernels.h: the micro-kernels (micro_kernels.def) as kernel bytecode calls them.  Unlike the inlined functions
+   in csrc/codegen, they check their arguments, and can be ended between two portions of their work. */
 #ifndef RELVM_MICRO_KERNELS_H
 #define RELVM_MICRO_KERNELS_H
 
 #include <stdint.h>
 
-enum { RVM_MICRO_KERNEL_ARGUMENTS = 24 }; /* of a micro-kernel, at most */
+enum { RVM_MICRO_KERNEL_ARGUMENTS = 24 }; /* most arguments of a micro-kernel */
 
-/* An argument: a number, or element `number` of the buffer of `bytes` bytes at `at`. */
+/* An argument: a number, or element `number` of a buffer of `bytes` bytes at `address`. */
 typedef struct rvm_micro_argument {
   int64_t number;
   float f32;
-  char *at;
+  char *address;
   int64_t bytes;
 } rvm_micro_argument;
 
-/* The outcome of a call.  REFUSED: an access would be outside its buffer, or a number is invalid.
-   ENDED: rvm_micro_watch.spend returned 0.
-   What earlier portions wrote stays. */
+/* The status of a call.  REFUSED: an access would be outside its buffer, or a number is invalid.  ENDED:
+   rvm_micro_watch.spend returned 0.  In both cases, earlier portions may have written to the buffers. */
 enum { RVM_MICRO_REFUSED, RVM_MICRO_DONE, RVM_MICRO_ENDED };
 
-/* `spend` is called before each portion of about RVM_MICRO_PORTION work, which is counted in multiply-adds or
-   operations of the same duration.  It returns 0 if the call is to end. */
+/* `spend` is called before each portion of about RVM_MICRO_PORTION work, counted in multiply-adds or operations of the
+   same duration.  It returns 0 to end the call. */
 enum { RVM_MICRO_PORTION = 1 << 22 };
 typedef struct rvm_micro_watch {
   int (*spend)(void *host, int64_t work);
@@ -32,7 +31,7 @@ typedef int (*rvm_micro_run)(const rvm_micro_argument *arguments, const rvm_micr
 
 typedef struct rvm_micro_kernel {
   rvm_micro_run run;
-  const char *arguments; /* a letter each: i SIZE or NUMBER, f FLOAT, p READ, P WRITE */
+  const char *arguments; /* one letter per argument: i SIZE or NUMBER, f FLOAT, p READ, P WRITE */
 } rvm_micro_kernel;
 
 extern const rvm_micro_kernel rvm_micro_kernels[];

@@ -1,108 +1,108 @@
-/* strip_moves.c: see strip_moves.h. */
+/* strip_moves.c: see strip_moves.h.  Compiled once for each level of processors (kernel_loops.h). */
 #include "strip_moves.h"
 
 #include "kernel_loops.h"
 
 #define MOVES(T)                                                                                                 \
-  static int gather_##T(int64_t n, void *out_, const void *from_, int64_t limit, const int64_t *index,           \
+  static int gather_##T(int64_t n, void *dst_, const void *src_, int64_t limit, const int64_t *index,            \
                         const uint8_t *mask) {                                                                   \
-    T *out = out_;                                                                                               \
-    const T *from = from_;                                                                                       \
+    T *dst = dst_;                                                                                               \
+    const T *src = src_;                                                                                         \
     int is_inside = 1;                                                                                           \
     for (int64_t i = 0; i < n; i++) {                                                                            \
       const int reads = !mask || mask[i], inside = (uint64_t)index[i] < (uint64_t)limit;                         \
       is_inside &= inside | !reads;                                                                              \
-      out[i] = reads && inside ? from[index[i]] : 0;                                                             \
+      dst[i] = reads && inside ? src[index[i]] : 0;                                                              \
     }                                                                                                            \
     return is_inside;                                                                                            \
   }                                                                                                              \
-  static int scatter_##T(int64_t n, void *to_, int64_t limit, const int64_t *index, const void *value_,          \
+  static int scatter_##T(int64_t n, void *dst_, int64_t limit, const int64_t *index, const void *value_,         \
                          int64_t step) {                                                                         \
-    T *to = to_;                                                                                                 \
+    T *dst = dst_;                                                                                               \
     const T *value = value_;                                                                                     \
     for (int64_t i = 0; i < n; i++) {                                                                            \
       if ((uint64_t)index[i] >= (uint64_t)limit) return 0;                                                       \
-      to[index[i]] = value[i * step];                                                                            \
+      dst[index[i]] = value[i * step];                                                                           \
     }                                                                                                            \
     return 1;                                                                                                    \
   }                                                                                                              \
-  static void strided_##T(int64_t n, void *out_, const void *from_, int64_t step) {                              \
-    T *out = out_;                                                                                               \
-    const T *from = from_;                                                                                       \
+  static void strided_##T(int64_t n, void *dst_, const void *src_, int64_t step) {                               \
+    T *dst = dst_;                                                                                               \
+    const T *src = src_;                                                                                         \
     if (step == 0) {                                                                                             \
       RVM_INDEPENDENT                                                                                            \
-      for (int64_t i = 0; i < n; i++) out[i] = *from;                                                            \
+      for (int64_t i = 0; i < n; i++) dst[i] = *src;                                                             \
       return;                                                                                                    \
     }                                                                                                            \
     if (step == 2) {                                                                                             \
       RVM_INDEPENDENT                                                                                            \
-      for (int64_t i = 0; i < n; i++) out[i] = from[i * 2];                                                      \
+      for (int64_t i = 0; i < n; i++) dst[i] = src[i * 2];                                                       \
       return;                                                                                                    \
     }                                                                                                            \
     RVM_INDEPENDENT                                                                                              \
-    for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                     \
+    for (int64_t i = 0; i < n; i++) dst[i] = src[i * step];                                                      \
   }                                                                                                              \
-  static int masked_##T(int64_t n, void *out_, const void *base_, int64_t limit, int64_t position, int64_t step, \
+  static int masked_##T(int64_t n, void *dst_, const void *base_, int64_t limit, int64_t position, int64_t step, \
                         const uint8_t *mask) {                                                                   \
-    T *out = out_;                                                                                               \
+    T *dst = dst_;                                                                                               \
     const T *base = base_;                                                                                       \
     for (int64_t i = 0; i < n; i++) {                                                                            \
-      const uint64_t at = (uint64_t)position + (uint64_t)i * (uint64_t)step;                                     \
-      out[i] = 0;                                                                                                \
+      const uint64_t index = (uint64_t)position + (uint64_t)i * (uint64_t)step;                                  \
+      dst[i] = 0;                                                                                                \
       if (!mask[i]) continue;                                                                                    \
-      if (at >= (uint64_t)limit) return 0;                                                                       \
-      out[i] = base[at];                                                                                         \
+      if (index >= (uint64_t)limit) return 0;                                                                    \
+      dst[i] = base[index];                                                                                      \
     }                                                                                                            \
     return 1;                                                                                                    \
   }                                                                                                              \
-  static void spread_##T(int64_t n, void *to_, int64_t step, const void *value_, int64_t value_step) {           \
-    T *to = to_;                                                                                                 \
+  static void spread_##T(int64_t n, void *dst_, int64_t step, const void *value_, int64_t value_step) {          \
+    T *dst = dst_;                                                                                               \
     const T *value = value_;                                                                                     \
     if (step == 1 && value_step == 0) {                                                                          \
       const T all = *value;                                                                                      \
-      for (int64_t i = 0; i < n; i++) to[i] = all;                                                               \
+      for (int64_t i = 0; i < n; i++) dst[i] = all;                                                              \
       return;                                                                                                    \
     }                                                                                                            \
-    for (int64_t i = 0; i < n; i++) to[i * step] = value[i * value_step];                                        \
+    for (int64_t i = 0; i < n; i++) dst[i * step] = value[i * value_step];                                       \
   }                                                                                                              \
-  static void choose_##T(int64_t n, void *out_, const uint8_t *cond, int64_t cond_step, const void *a_,          \
+  static void choose_##T(int64_t n, void *dst_, const uint8_t *cond, int64_t cond_step, const void *a_,          \
                          int64_t a_step, const void *b_, int64_t b_step) {                                       \
-    T *out = out_;                                                                                               \
+    T *dst = dst_;                                                                                               \
     const T *a = a_, *b = b_;                                                                                    \
     if (cond_step && a_step && b_step) {                                                                         \
       RVM_INDEPENDENT                                                                                            \
       for (int64_t i = 0; i < n; i++) {                                                                          \
         const T x = a[i], y = b[i];                                                                              \
-        out[i] = cond[i] ? x : y;                                                                                \
+        dst[i] = cond[i] ? x : y;                                                                                \
       }                                                                                                          \
     } else if (cond_step && a_step) {                                                                            \
       const T y = *b;                                                                                            \
       RVM_INDEPENDENT                                                                                            \
       for (int64_t i = 0; i < n; i++) {                                                                          \
         const T x = a[i];                                                                                        \
-        out[i] = cond[i] ? x : y;                                                                                \
+        dst[i] = cond[i] ? x : y;                                                                                \
       }                                                                                                          \
     } else if (cond_step && b_step) {                                                                            \
       const T x = *a;                                                                                            \
       RVM_INDEPENDENT                                                                                            \
       for (int64_t i = 0; i < n; i++) {                                                                          \
         const T y = b[i];                                                                                        \
-        out[i] = cond[i] ? x : y;                                                                                \
+        dst[i] = cond[i] ? x : y;                                                                                \
       }                                                                                                          \
     } else if (cond_step) {                                                                                      \
       const T x = *a, y = *b;                                                                                    \
       RVM_INDEPENDENT                                                                                            \
-      for (int64_t i = 0; i < n; i++) out[i] = cond[i] ? x : y;                                                  \
+      for (int64_t i = 0; i < n; i++) dst[i] = cond[i] ? x : y;                                                  \
     } else {                                                                                                     \
-      const T *from = *cond ? a : b;                                                                             \
+      const T *src = *cond ? a : b;                                                                              \
       const int64_t step = *cond ? a_step : b_step;                                                              \
-      for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                   \
+      for (int64_t i = 0; i < n; i++) dst[i] = src[i * step];                                                    \
     }                                                                                                            \
   }                                                                                                              \
-  static void splat_##T(int64_t n, void *out_, const void *value) {                                              \
-    T *out = out_;                                                                                               \
+  static void splat_##T(int64_t n, void *dst_, const void *value) {                                              \
+    T *dst = dst_;                                                                                               \
     const T all = *(const T *)value;                                                                             \
-    for (int64_t i = 0; i < n; i++) out[i] = all;                                                                \
+    for (int64_t i = 0; i < n; i++) dst[i] = all;                                                                \
   }
 MOVES(uint8_t)
 MOVES(uint16_t)

@@ -1,30 +1,32 @@
-/* binding.c: the Python module relvm._binding: what every call from Python, and every call of a Python function,
-   goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through
-   `relvm_hooks`. It stands in one library with the cffi module, because both have to see the same runtime. */
+/* binding.c: the Python module relvm._binding: calls from Python, and calls of Python functions by machines.
+
+   Only the path of ordinary calls is in C.  Other cases are handled by Python code over cffi, which is called through
+   `relvm_hooks` (relvm/runtime/binding_hooks.py).  The module is in one library with the cffi module, so that both use
+   the same runtime.  Functions that return PyObject * return a new reference, or NULL with an exception set. */
 #include "private_tensor.h"
 #include "tensor.h"
 #include "values.h"
 
 #include <structmember.h>
 
-enum { ROW = 8 }; /* arguments of a call for which no memory is allocated */
+enum { ROW = 8 }; /* arguments that are passed without an allocation */
 
 /* ---- calls from Python ---- */
 
-/* The arguments of a call in a row, and those that the row owns. */
+/* The arguments of a call, and the indices of those that the row owns. */
 typedef struct {
   int32_t count, owned_count;
   rvm_value *values;
   int32_t *owned;
-  rvm_value room[ROW];
-  int32_t owned_room[ROW];
+  rvm_value inline_values[ROW];
+  int32_t inline_owned[ROW];
 } Row;
 
 static int row_open(Row *row, Py_ssize_t count) {
   row->count = (int32_t)count;
   row->owned_count = 0;
-  row->values = row->room;
-  row->owned = row->owned_room;
+  row->values = row->inline_values;
+  row->owned = row->inline_owned;
   if (count <= ROW) return 1;
   row->values = PyMem_Calloc((size_t)count, sizeof *row->values + sizeof *row->owned);
   row->owned = (int32_t *)(row->values + count);
@@ -34,11 +36,12 @@ static int row_open(Row *row, Py_ssize_t count) {
 
 static void row_close(Row *row) {
   for (int32_t i = 0; i < row->owned_count; i++) rvm_value_release(&row->values[row->owned[i]]);
-  if (row->values != row->room) PyMem_Free(row->values);
+  if (row->values != row->inline_values) PyMem_Free(row->values);
 }
 
-/* An argument cannot be passed: the exception says which. */
-static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
+/* Replaces the current exception by the one that `hook` makes of it, which names the argument or result that caused
+   it. */
+static void replace_exception(PyObject *hook, PyObject *callee, PyObject *index) {
   PyObject *type, *exception, *traceback;
   PyErr_Fetch(&type, &exception, &traceback);
   PyErr_NormalizeException(&type, &exception, &traceback);
@@ -50,30 +53,31 @@ static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
   Py_XDECREF(traceback);
 }
 
-/* Stores argument i.  A NumPy scalar is a tensor of rank 0, or a number if the parameter is a number. */
-static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_value *place) {
+/* Stores argument i in *dst, like relvm_store.  A NumPy scalar is a tensor of rank 0, or a number if the parameter is a
+   number. */
+static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_value *dst) {
   if (!PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)relvm_hooks.scalar))
-    return relvm_store(callee->objects, value, place);
+    return relvm_store(callee->objects, value, dst);
   PyObject *plain = PyObject_CallFunction(relvm_hooks.plain, "OiO", callee, (int)i, value);
-  int how = plain ? relvm_store(callee->objects, plain, place) : -1;
+  int ownership = plain ? relvm_store(callee->objects, plain, dst) : -1;
   Py_XDECREF(plain);
-  return how;
+  return ownership;
 }
 
 static int row_fill(Row *row, Reference *callee, PyObject *arguments) {
   for (int32_t i = 0; i < row->count; i++) {
-    int how = store_argument(callee, PyTuple_GetItem(arguments, i), i, &row->values[i]);
-    if (how == OWNED) row->owned[row->owned_count++] = i;
-    if (how >= 0) continue;
+    int ownership = store_argument(callee, PyTuple_GetItem(arguments, i), i, &row->values[i]);
+    if (ownership == OWNED) row->owned[row->owned_count++] = i;
+    if (ownership >= 0) continue;
     PyObject *index = PyLong_FromLong(i);
-    if (index) say_which(relvm_hooks.misfit, (PyObject *)callee, index);
+    if (index) replace_exception(relvm_hooks.argument_error, (PyObject *)callee, index);
     Py_XDECREF(index);
     return 0;
   }
   return 1;
 }
 
-/* Runs the callee inside its machine, which this thread is in; Python goes on meanwhile. */
+/* Runs the callee inside its machine, which this thread has entered.  Releases the GIL during the run. */
 static PyObject *run(Reference *callee, PyObject *arguments) {
   Objects *objects = callee->objects;
   Row row;
@@ -91,13 +95,13 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
   return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OOiK", callee, arguments, (int)status, address));
 }
 
-/* call(*arguments) -> result: by position. */
+/* call(*arguments) -> result: calls it with arguments by position. */
 static PyObject *callable_call(PyObject *self, PyObject *arguments) {
   Reference *callee = (Reference *)self;
   Objects *objects = callee->objects, *outer = relvm_active;
   if (!relvm_enter(objects, self)) return NULL;
   relvm_active = objects;
-  Py_INCREF((PyObject *)objects); /* a packed function may drop all else that holds the machine */
+  Py_INCREF((PyObject *)objects); /* a packed function may drop all other references to the machine */
   PyObject *result = run(callee, arguments);
   relvm_active = outer;
   relvm_leave(objects, NULL);
@@ -107,7 +111,7 @@ static PyObject *callable_call(PyObject *self, PyObject *arguments) {
 
 static PyObject *callable_tp_call(PyObject *self, PyObject *arguments, PyObject *named) {
   if (((Reference *)self)->direct && (!named || PyDict_Size(named) == 0)) return callable_call(self, arguments);
-  PyObject *method = PyObject_GetAttrString(self, "call_otherwise");
+  PyObject *method = PyObject_GetAttrString(self, "call_indirect");
   PyObject *result = method ? PyObject_Call(method, arguments, named) : NULL;
   Py_XDECREF(method);
   return result;
@@ -131,12 +135,12 @@ static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
 
 /* ---- calls of Python functions ---- */
 
-static PyObject *function_name; /* "function": the attribute of what a name is registered as */
+static PyObject *function_name; /* "function": the attribute that holds the Python function registered under a name */
 
-static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
+static PyObject *convert_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
   PyObject *tuple = PyTuple_New(count);
-  const long long outer = objects->taken;
-  objects->taken = 0;
+  const long long outer = objects->converted_bytes;
+  objects->converted_bytes = 0;
   for (int32_t i = 0; i < count && tuple; i++) {
     PyObject *item = relvm_take_borrowed(objects, arguments[i]);
     if (item) {
@@ -145,23 +149,24 @@ static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, i
       Py_CLEAR(tuple);
     }
   }
-  objects->taken = outer;
+  objects->converted_bytes = outer;
   return tuple;
 }
 
-/* Copies the elements of the arguments that are copies (needs_copy in values.c) back to the tensors of the machine,
-   after a Python function has written to them. */
+/* Copies the elements of arguments that were copied (needs_copy in values.c) back to the tensors of the machine, after
+   a Python function has written to them. */
 static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t count) {
   for (int32_t i = 0; i < count; i++)
     if (arguments[i].tag == RVM_TAG_TENSOR)
       rvm_tensor_write_canonical(arguments[i].as.tensor, ((Reference *)PyTuple_GetItem(tuple, i))->value.as.tensor);
 }
 
-/* The function that has the name now. */
+/* Calls the Python function that is registered as `named`, and stores its result.  Returns 0, or -1 with an exception.
+   `objects` is NULL if no Python call is running a machine on this thread. */
 static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count,
                        rvm_value *result) {
   if (!objects) {
-    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.hostless, named, NULL));
+    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.no_caller, named, NULL));
     return -1;
   }
   PyObject *function = PyObject_GetAttr(named, function_name);
@@ -169,25 +174,27 @@ static int call_python(Objects *objects, PyObject *named, const rvm_value *argum
     Py_CLEAR(function);
     relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.unregistered, named, NULL));
   }
-  PyObject *tuple = function ? taken_arguments(objects, arguments, count) : NULL;
+  PyObject *tuple = function ? convert_arguments(objects, arguments, count) : NULL;
   PyObject *value = tuple ? PyObject_Call(function, tuple, NULL) : NULL;
   int status = -1;
   if (value) write_back(tuple, arguments, count);
-  if (value && (status = relvm_store_owned(objects, value, result))) say_which(relvm_hooks.unfit_result, named, NULL);
+  if (value && (status = relvm_store_owned(objects, value, result)))
+    replace_exception(relvm_hooks.result_error, named, NULL);
   Py_XDECREF(function);
   Py_XDECREF(tuple);
   Py_XDECREF(value);
   return status;
 }
 
-/* Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with. */
-static rvm_status carry(Objects *objects, rvm_value *result) {
+/* Ends a callback that raised: stores the exception in the machine, for the caller of the run, and returns an error
+   with which C code unwinds. */
+static rvm_status end_callback(Objects *objects, rvm_value *result) {
   PyObject *type, *exception, *traceback;
   PyErr_Fetch(&type, &exception, &traceback);
   PyErr_NormalizeException(&type, &exception, &traceback);
   if (traceback) PyException_SetTraceback(exception, traceback);
   PyObject *machine = objects ? (PyObject *)objects : Py_None;
-  PyObject *message = PyObject_CallFunctionObjArgs(relvm_hooks.carry, machine, exception, NULL);
+  PyObject *message = PyObject_CallFunctionObjArgs(relvm_hooks.keep_exception, machine, exception, NULL);
   const char *text = message ? PyBytes_AsString(message) : NULL;
   if (!text) PyErr_Clear();
   rvm_status status = rvm_fail(result, RVM_CALLBACK_ERROR, "%s", text ? text : "a Python function failed");
@@ -198,20 +205,21 @@ static rvm_status carry(Objects *objects, rvm_value *result) {
   return status;
 }
 
-/* A packed function; self: what it is registered as. */
+/* The packed function of every registered Python function.  `self` is the object that is registered.  Called without
+   the GIL. */
 static rvm_status call_packed(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   PyGILState_STATE state = PyGILState_Ensure();
   Objects *objects = relvm_active;
   rvm_status status = RVM_OK;
-  if (call_python(objects, self, arguments, count, result)) status = carry(objects, result);
+  if (call_python(objects, self, arguments, count, result)) status = end_callback(objects, result);
   PyGILState_Release(state);
   return status;
 }
 
 /* ---- the module ---- */
 
-/* Releases a reference to a Python object that C owns.  Any thread can call this. */
-static void let_go(void *object) {
+/* Releases a reference to a Python object that C owns.  May be called from any thread. */
+static void release_object(void *object) {
   PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF((PyObject *)object);
   PyGILState_Release(state);
@@ -239,8 +247,8 @@ static PyObject *module_store(PyObject *module, PyObject *arguments) {
   PyObject *objects, *value;
   unsigned long long address;
   if (!PyArg_ParseTuple(arguments, "O!OK", relvm_objects_type, &objects, &value, &address)) return NULL;
-  int how = relvm_store((Objects *)objects, value, (rvm_value *)(uintptr_t)address);
-  return how < 0 ? NULL : PyBool_FromLong(how);
+  int ownership = relvm_store((Objects *)objects, value, (rvm_value *)(uintptr_t)address);
+  return ownership < 0 ? NULL : PyBool_FromLong(ownership);
 }
 
 static PyObject *module_take(PyObject *module, PyObject *arguments) {
@@ -278,20 +286,23 @@ static PyObject *module_hold(PyObject *module, PyObject *object) {
 }
 
 static PyMethodDef module_methods[] = {
-    {"install", (PyCFunction)(void (*)(void))module_install, METH_VARARGS | METH_KEYWORDS, "Sets the hooks, by name."},
+    {"install", (PyCFunction)(void (*)(void))module_install, METH_VARARGS | METH_KEYWORDS, "Set the hooks, by name."},
     {"active", module_active, METH_NOARGS, "The Objects of the machine that this thread is running, or None."},
-    {"store", module_store, METH_VARARGS, "store(objects, value, address) -> whether the place owns a reference."},
-    {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of the one that stays there."},
-    {"take_result", module_take_result, METH_VARARGS, "The same of a result, which owns its memory."},
-    {"is_writable", module_is_writable, METH_O, "Whether the bytes that a tensor lies in may be written."},
+    {"store", module_store, METH_VARARGS,
+     "store(objects, value, address) -> bool: stores a value; True if the destination owns a reference."},
+    {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of a borrowed value."},
+    {"take_result", module_take_result, METH_VARARGS,
+     "take_result(objects, address) -> the Python value of a result, with its own memory."},
+    {"is_writable", module_is_writable, METH_O, "Whether the memory of a tensor may be written."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
-    {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
+    {"hold", module_hold, METH_O,
+     "hold(object) -> address: a reference for C, which release_object(address) releases."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, .m_name = "relvm._binding", .m_size = -1,
                                                .m_methods = module_methods};
 
-/* 0 when the module could not take it. */
+/* Adds an object to the module, and releases it.  Returns 0 with an exception if it fails. */
 static int add(PyObject *module, const char *name, PyObject *object) {
   int added = object && PyModule_AddObjectRef(module, name, object) == 0;
   Py_XDECREF(object);
@@ -306,7 +317,7 @@ PyMODINIT_FUNC PyInit__binding(void) {
       add(module, "Reference", Py_NewRef((PyObject *)relvm_reference_type)) &&
       add(module, "Callable", (PyObject *)relvm_type_of(&callable_spec, relvm_reference_type)) &&
       add(module, "call_packed", PyLong_FromVoidPtr((void *)(uintptr_t)call_packed)) &&
-      add(module, "let_go", PyLong_FromVoidPtr((void *)(uintptr_t)let_go)))
+      add(module, "release_object", PyLong_FromVoidPtr((void *)(uintptr_t)release_object)))
     return module;
   Py_DECREF(module);
   return NULL;

@@ -1,4 +1,4 @@
-/* objects.c: the types of what Python holds of a machine. */
+/* objects.c: the types Objects and Reference; see objects.h. */
 #include "objects.h"
 
 #include <sched.h>
@@ -9,7 +9,7 @@
 
 Hooks relvm_hooks;
 
-/* ---- the machine of some objects ---- */
+/* ---- Objects: the owner of a machine ---- */
 
 _Thread_local Objects *relvm_active;
 
@@ -20,7 +20,7 @@ static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
   unsigned long long address;
   if (!PyArg_ParseTuple(arguments, "K", &address)) return -1;
   ((Objects *)self)->machine = (rvm_machine *)(uintptr_t)address;
-  ((Objects *)self)->taken = -1;
+  ((Objects *)self)->converted_bytes = -1;
   return 0;
 }
 
@@ -44,18 +44,18 @@ static void objects_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-int relvm_enter(Objects *objects, PyObject *what) {
+int relvm_enter(Objects *objects, PyObject *subject) {
   int32_t entered;
   while ((entered = rvm_machine_enter(objects->machine)) < 0) {
-    Py_BEGIN_ALLOW_THREADS /* the one inside may be waiting for the interpreter's lock */
-    sched_yield();
+    /* The thread inside the machine may be waiting for the GIL. */
+    Py_BEGIN_ALLOW_THREADS sched_yield();
     Py_END_ALLOW_THREADS
   }
   if (!entered) {
-    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.busy, what, objects, NULL));
+    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.busy, subject, objects, NULL));
     return 0;
   }
-  if (objects->restless) {
+  if (objects->needs_poll) {
     PyObject *done = PyObject_CallMethod((PyObject *)objects, "poll", NULL);
     if (!done) {
       rvm_machine_leave(objects->machine, NULL);
@@ -63,11 +63,11 @@ int relvm_enter(Objects *objects, PyObject *what) {
     }
     Py_DECREF(done);
   }
-  if (objects->depth++ == 0 && objects->restless) objects->entered = rvm_clock_now();
+  if (objects->depth++ == 0 && objects->needs_poll) objects->entered = rvm_clock_now();
   return 1;
 }
 
-/* Adds the time since `entered` to run_time, and moves `entered` to now. */
+/* Adds the time since `entered` to run_time, and sets `entered` to now. */
 static void measure_run_time(Objects *objects) {
   const int64_t now = rvm_clock_now();
   objects->run_time += now - objects->entered;
@@ -75,14 +75,14 @@ static void measure_run_time(Objects *objects) {
 }
 
 rvm_status relvm_leave(Objects *objects, rvm_value *error) {
-  if (--objects->depth == 0 && objects->restless) measure_run_time(objects);
+  if (--objects->depth == 0 && objects->needs_poll) measure_run_time(objects);
   return rvm_machine_leave(objects->machine, error);
 }
 
-/* begin(what) -> outer: enters, and makes this the active machine until end(outer). */
-static PyObject *objects_begin(PyObject *self, PyObject *what) {
+/* begin(subject) -> outer: enters the machine, and makes it the active machine of this thread until end(outer). */
+static PyObject *objects_begin(PyObject *self, PyObject *subject) {
   Objects *outer = relvm_active;
-  if (!relvm_enter((Objects *)self, what)) return NULL;
+  if (!relvm_enter((Objects *)self, subject)) return NULL;
   relvm_active = (Objects *)self;
   PyObject *result = outer ? (PyObject *)outer : Py_None;
   Py_INCREF(result);
@@ -98,26 +98,26 @@ static PyObject *objects_end(PyObject *self, PyObject *outer) {
   return NULL;
 }
 
-/* take_run_time() -> nanoseconds inside the machine since the last call, while restless.  Only for the thread inside
+/* take_run_time() -> nanoseconds inside the machine since the last call, while needs_poll.  Only for the thread inside
    the machine, or for an idle machine. */
 static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
   (void)unused;
   Objects *objects = (Objects *)self;
-  if (objects->depth > 0 && objects->restless) measure_run_time(objects);
+  if (objects->depth > 0 && objects->needs_poll) measure_run_time(objects);
   PyObject *result = PyLong_FromLongLong(objects->run_time);
   objects->run_time = 0;
   return result;
 }
 
 static PyMethodDef objects_methods[] = {
-    {"begin", objects_begin, METH_O, "Enter the machine; what it returns is for `end`."},
-    {"end", objects_end, METH_O, "Leave it."},
+    {"begin", objects_begin, METH_O, "begin(subject) -> outer: enter the machine, until end(outer)."},
+    {"end", objects_end, METH_O, "end(outer): leave the machine."},
     {"take_run_time", objects_take_run_time, METH_NOARGS, "Nanoseconds inside the machine since the last call."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
-                                        {"taken", T_LONGLONG, offsetof(Objects, taken), 0, NULL},
-                                        {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
+                                        {"converted_bytes", T_LONGLONG, offsetof(Objects, converted_bytes), 0, NULL},
+                                        {"needs_poll", T_BOOL, offsetof(Objects, needs_poll), 0, NULL},
                                         {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
                                         {NULL, 0, 0, 0, NULL}};
 
@@ -162,7 +162,7 @@ int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* The collector breaks no cycle here: a reference needs its machine to the end. */
+/* Releases the reference to the object.  There is no tp_clear: a reference needs its machine until it is freed. */
 void relvm_reference_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   Reference *reference = (Reference *)self;
@@ -199,7 +199,7 @@ static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
                                      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                      .slots = reference_slots};
 
-/* ---- the types ---- */
+/* ---- types ---- */
 
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base) {
   PyObject *bases = base ? PyTuple_Pack(1, base) : NULL;

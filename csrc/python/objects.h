@@ -1,4 +1,5 @@
-/* objects.h: what Python holds of a machine, and the hooks of the Python module relvm._binding. */
+/* objects.h: the Python types that own a machine and refer to its objects, and the hooks of the Python module
+   relvm._binding.  All functions require the GIL. */
 #ifndef RELVM_PYTHON_OBJECTS_H
 #define RELVM_PYTHON_OBJECTS_H
 
@@ -7,24 +8,24 @@
 
 #include "relvm.h"
 
-/* Python functions and types that this module is given by `install`. */
+/* Python functions and types that `install` sets.  Those that return an exception do not raise it. */
 #define HOOKS(HOOK)                                                                                                  \
-  HOOK(array)        /* numpy.ndarray */                                                                             \
-  HOOK(scalar)       /* numpy.generic */                                                                             \
-  HOOK(tensor)       /* the subtype of Reference for tensors */                                                      \
-  HOOK(closure)      /* the subtype of Callable for functions and closures */                                        \
-  HOOK(plain)        /* (callee, index, a NumPy scalar) -> a number if the parameter is one, otherwise the scalar */ \
-  HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */    \
-  HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                            \
-  HOOK(failure)      /* (status, address) -> the exception of a failed call */                                       \
-  HOOK(ended)        /* (callee, arguments, status, address) -> that of a failed run */                              \
-  HOOK(busy)         /* (what, objects) -> that another thread is running the machine */                             \
-  HOOK(misfit)       /* (callee, index, exception) -> that of an argument which cannot be passed */                  \
-  HOOK(carry)        /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */            \
-  HOOK(unregistered) /* (named) -> that no function has the name any longer */                                       \
-  HOOK(hostless)     /* (what) -> that a Python function was called by a machine that Python has not called */       \
-  HOOK(uncopyable)   /* (reference) -> that it cannot be copied */                                                   \
-  HOOK(unfit_result) /* (named, exception) -> that of a result which cannot be passed */
+  HOOK(array)          /* numpy.ndarray */                                                                           \
+  HOOK(scalar)         /* numpy.generic */                                                                           \
+  HOOK(tensor)         /* the subtype of Reference for tensors */                                                    \
+  HOOK(closure)        /* the subtype of Callable for functions and closures */                                      \
+  HOOK(plain)          /* (callee, index, NumPy scalar) -> a number if the parameter is one, otherwise the scalar */ \
+  HOOK(store)          /* (objects, value, address) -> bool: stores any other type; True if OWNED */                 \
+  HOOK(take)           /* (objects, address) -> the Python value of a value with any other tag */                    \
+  HOOK(failure)        /* (status, address) -> the exception of a failed call */                                     \
+  HOOK(ended)          /* (callee, arguments, status, address) -> the exception of a failed run */                   \
+  HOOK(busy)           /* (subject, objects) -> the exception if another thread runs the machine */                  \
+  HOOK(argument_error) /* (callee, index, exception) -> the exception if an argument is invalid */                   \
+  HOOK(keep_exception) /* (objects, exception) -> bytes: keeps it for the caller; its message */                     \
+  HOOK(unregistered)   /* (named) -> the exception if the name is no longer registered */                            \
+  HOOK(no_caller)      /* (named) -> the exception if the machine was not called from Python */                      \
+  HOOK(uncopyable)     /* (reference) -> the exception if it is copied or pickled */                                 \
+  HOOK(result_error)   /* (named, exception) -> the exception if a result is invalid */
 
 typedef struct {
 #define HOOK(name) PyObject *name;
@@ -36,43 +37,46 @@ extern Hooks relvm_hooks;
 /* The owner of a machine.  Every Python object that refers to a part of the machine keeps it alive. */
 typedef struct {
   PyObject_HEAD rvm_machine *machine;
-  PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
-  char restless;       /* `poll` is to be called before the next run, and runs are timed */
-  char shares;         /* results may lie in the memory of arguments */
-  char owning;         /* a result is being taken whose memory must not be the host's */
-  int depth;           /* entries by relvm_enter that relvm_leave has not ended */
-  long long entered;   /* by rvm_clock_now: the start of the time that is not yet in run_time, if depth > 0 */
-  long long run_time;  /* nanoseconds inside the machine since take_run_time, while restless */
-  long long taken; /* the bytes of what is being taken, which the machine's limits are to allow; -1: they need not */
+  PyObject *exception;       /* raised in a callback and not yet in the caller of the run; or NULL */
+  char needs_poll;           /* 1 if `poll` must be called before the next run, and runs are timed */
+  char shares;               /* 1 if results may share the memory of arguments */
+  char owning;               /* 1 while a result is converted that must not use memory of the host */
+  int depth;                 /* entries by relvm_enter that relvm_leave has not ended */
+  long long entered;         /* rvm_clock_now() at the start of the time that is not in run_time yet, if depth > 0 */
+  long long run_time;        /* nanoseconds inside the machine since take_run_time, while needs_poll */
+  long long converted_bytes; /* bytes of the current conversion, which count against max_bytes; -1: not counted */
 } Objects;
 
-/* One reference to an object of a machine, taken over from whoever made this. */
+/* A reference to an object of a machine.  Owns `value`. */
 typedef struct {
   PyObject_HEAD Objects *objects;
   rvm_value value;
-  char direct; /* of a Callable: a call by position goes to the machine as it is */
+  char direct; /* for a Callable: 1 if calls by position go directly to the machine */
 } Reference;
 
 extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
-/* Makes the two types: 0 when Python could not. */
+/* Creates the two types.  Returns 0 with an exception if it fails. */
 int relvm_objects_ready(void);
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 
-/* The Objects of the innermost machine that this thread is running; NULL: it runs none. */
+/* The Objects of the innermost machine that this thread is running, or NULL. */
 extern _Thread_local Objects *relvm_active;
-/* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
-int relvm_enter(Objects *objects, PyObject *what);
+/* Enters the machine.  Waits for threads that are inside briefly.  Returns 1, or 0 with an exception if another thread
+   runs the machine.  `subject` is what the caller wanted to use, for the message. */
+int relvm_enter(Objects *objects, PyObject *subject);
 /* Ends the last relvm_enter.  Returns the status of rvm_machine_leave, which sets *error if it is not NULL. */
 rvm_status relvm_leave(Objects *objects, rvm_value *error);
 
-/* A reference of that subtype, which takes over the value's. */
+/* Returns a new Reference of a subtype, which takes ownership of `value`.  Returns NULL with an exception if it fails;
+   `value` is then still the caller's. */
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);
-/* Raises the exception that a hook returned; always NULL. */
+/* Raises the exception that a hook returned, and releases it.  If it is NULL, the hook itself raised one.  Returns
+   NULL. */
 PyObject *relvm_raise(PyObject *exception);
-/* Slots of a subtype of Reference. */
+/* Slots of the subtypes of Reference. */
 int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg);
 void relvm_reference_dealloc(PyObject *self);
-/* Raises the exception of a failed call, whose error is released; always -1. */
+/* Raises the exception of a failed call, and releases its error.  Returns -1. */
 int relvm_failed(int32_t status, rvm_value *error);
 
 #endif

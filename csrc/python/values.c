@@ -1,13 +1,14 @@
-/* values.c: Python values to and from the machine's; relvm/runtime/convert.py has those that are not frequent. */
+/* values.c: conversion between Python values and values of a machine.  Less frequent types are in
+   relvm/runtime/convert.py. */
 #include "values.h"
 
 #include <string.h>
 
 #include "private_tensor.h"
 
-enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */
+enum { NEEDS_HOOK = OWNED + 1 }; /* the value must be stored by the hook `store` */
 
-/* ---- values from Python ---- */
+/* ---- from Python to the machine ---- */
 
 static void release_view(void *argument) {
   PyGILState_STATE state = PyGILState_Ensure();
@@ -16,7 +17,7 @@ static void release_view(void *argument) {
   PyGILState_Release(state);
 }
 
-/* The dtype of a buffer's elements, or -1 for all that need a closer look. */
+/* Returns the dtype of a buffer's elements, or -1 if the format has no simple dtype. */
 static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   if (format[0] == '\0' || format[1] != '\0') return -1;
   static const int32_t integers[2][9] = {
@@ -41,9 +42,9 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   return -1;
 }
 
-/* A tensor over the bytes of an array, which it keeps alive, where these are dense, row-major, aligned and of a dtype
-   that there is. */
-static int store_array(PyObject *array, rvm_value *place) {
+/* Stores a tensor over the memory of an array, which it keeps alive.  The array must be dense, row-major and aligned,
+   and have a simple dtype; otherwise returns NEEDS_HOOK. */
+static int store_array(PyObject *array, rvm_value *dst) {
   Py_buffer *view = PyMem_Malloc(sizeof *view);
   if (!view) {
     PyErr_NoMemory();
@@ -52,71 +53,70 @@ static int store_array(PyObject *array, rvm_value *place) {
   if (PyObject_GetBuffer(array, view, PyBUF_ND | PyBUF_FORMAT)) {
     PyErr_Clear();
     PyMem_Free(view);
-    return ANOTHER_WAY;
+    return NEEDS_HOOK;
   }
   int32_t dtype = view->itemsize <= 8 ? dtype_of_format(view->format, view->itemsize) : -1;
   if (dtype < 0 || (uintptr_t)view->buf % (uintptr_t)view->itemsize != 0) {
     release_view(view);
-    return ANOTHER_WAY;
+    return NEEDS_HOOK;
   }
   _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
-  int32_t status =
-      rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
+  int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, dst);
   if (!status) {
-    if (view->readonly) rvm_tensor_set_read_only(*place, NULL);
+    if (view->readonly) rvm_tensor_set_read_only(*dst, NULL);
     return OWNED;
   }
   release_view(view);
-  return relvm_failed(status, place);
+  return relvm_failed(status, dst);
 }
 
-static int store_int(PyObject *value, rvm_value *place) {
+static int store_int(PyObject *value, rvm_value *dst) {
   int overflow;
-  place->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
-  if (overflow) return ANOTHER_WAY;
-  place->tag = RVM_TAG_INT;
+  dst->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) return NEEDS_HOOK;
+  dst->tag = RVM_TAG_INT;
   return BORROWED;
 }
 
-int relvm_store(Objects *objects, PyObject *value, rvm_value *place) {
+int relvm_store(Objects *objects, PyObject *value, rvm_value *dst) {
   PyTypeObject *type = Py_TYPE(value);
-  int how = ANOTHER_WAY;
+  int ownership = NEEDS_HOOK;
   if (type == &PyLong_Type) {
-    how = store_int(value, place);
+    ownership = store_int(value, dst);
   } else if (type == &PyFloat_Type) {
-    *place = (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = PyFloat_AsDouble(value)};
-    how = BORROWED;
+    *dst = (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = PyFloat_AsDouble(value)};
+    ownership = BORROWED;
   } else if (type == &PyBool_Type) {
-    *place = (rvm_value){.tag = RVM_TAG_BOOL, .as.i = value == Py_True};
-    how = BORROWED;
+    *dst = (rvm_value){.tag = RVM_TAG_BOOL, .as.i = value == Py_True};
+    ownership = BORROWED;
   } else if (value == Py_None) {
-    *place = (rvm_value){.tag = RVM_TAG_NIL};
-    how = BORROWED;
+    *dst = (rvm_value){.tag = RVM_TAG_NIL};
+    ownership = BORROWED;
   } else if ((PyObject *)type == relvm_hooks.array) {
-    how = store_array(value, place);
+    ownership = store_array(value, dst);
   } else if (PyType_IsSubtype(type, relvm_reference_type) && ((Reference *)value)->objects == objects) {
-    *place = ((Reference *)value)->value;
-    how = BORROWED;
+    *dst = ((Reference *)value)->value;
+    ownership = BORROWED;
   }
-  if (how != ANOTHER_WAY) return how;
-  PyObject *owned =
-      PyObject_CallFunction(relvm_hooks.store, "OOK", objects, value, (unsigned long long)(uintptr_t)place);
+  if (ownership != NEEDS_HOOK) return ownership;
+  PyObject *owned = PyObject_CallFunction(relvm_hooks.store, "OOK", objects, value, (unsigned long long)(uintptr_t)dst);
   if (!owned) return -1;
-  how = PyObject_IsTrue(owned);
+  ownership = PyObject_IsTrue(owned);
   Py_DECREF(owned);
-  return how;
+  return ownership;
 }
 
-int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place) {
-  int how = relvm_store(objects, value, place);
-  if (how == BORROWED) rvm_value_retain(*place);
-  return how < 0 ? -1 : 0;
+int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *dst) {
+  int ownership = relvm_store(objects, value, dst);
+  if (ownership == BORROWED) rvm_value_retain(*dst);
+  return ownership < 0 ? -1 : 0;
 }
 
-/* ---- values to Python ---- */
+/* ---- from the machine to Python ---- */
 
-/* Whether a tensor lies in memory that the host gave, as that of an argument; strings have memory of their own. */
-static int is_of_host(const rvm_tensor *tensor) {
+/* Returns whether the elements of a tensor are in memory of the host, such as that of an argument.  Strings own their
+   memory. */
+static int is_host_memory(const rvm_tensor *tensor) {
   if (tensor->dtype == RVM_DTYPE_str) return 0;
   for (;;) {
     if (tensor->base.references < 0) return 0; /* a constant */
@@ -126,20 +126,21 @@ static int is_of_host(const rvm_tensor *tensor) {
   }
 }
 
-/* Counts what is taken: 0, or -1 with an exception, where the machine's limits do not allow it. */
-static int count_taken(Objects *objects, int64_t size_bytes) {
+/* Charges the bytes of a conversion to the machine.  Returns 0, or -1 with an exception if its limits do not allow
+   it. */
+static int charge_conversion(Objects *objects, int64_t size_bytes) {
   rvm_value error;
-  if (objects->taken < 0) return 0;
-  objects->taken += size_bytes;
-  int32_t status = rvm_machine_afford(objects->machine, objects->taken, &error);
+  if (objects->converted_bytes < 0) return 0;
+  objects->converted_bytes += size_bytes;
+  int32_t status = rvm_machine_afford(objects->machine, objects->converted_bytes, &error);
   return status ? relvm_failed(status, &error) : 0;
 }
 
-/* Puts a copy in the place of a tensor: 0, or -1 with an exception. */
+/* Replaces a tensor by a copy.  Returns 0, or -1 with an exception. */
 static int copy_tensor(Objects *objects, rvm_value *value) {
   const rvm_tensor *tensor = value->as.tensor;
   rvm_value copy;
-  if (count_taken(objects, rvm_tensor_size_bytes(tensor))) return -1;
+  if (charge_conversion(objects, rvm_tensor_size_bytes(tensor))) return -1;
   int32_t status = rvm_tensor_new(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, &copy);
   if (status) return relvm_failed(status, &copy);
   int64_t size_bytes = rvm_tensor_size_bytes(tensor);
@@ -149,10 +150,10 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
-/* Whether the Python value must have elements of its own.  Host memory can be freed after a run.  A bool that the
-   machine still uses must stay 0 or 1, whatever Python writes. */
+/* Returns whether the Python value needs its own copy of the elements.  Host memory can be freed after a run.  A bool
+   that the machine still uses must stay 0 or 1, whatever Python writes. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
-  if (objects->owning && is_of_host(tensor)) return 1;
+  if (objects->owning && is_host_memory(tensor)) return 1;
   return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&
          !rvm_tensor_is_only_reference(tensor);
 }
@@ -181,12 +182,12 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
 }
 
 PyObject *relvm_take_result(Objects *objects, rvm_value value) {
-  const long long outer = objects->taken;
+  const long long outer = objects->converted_bytes;
   objects->owning = !objects->shares;
-  objects->taken = 0;
+  objects->converted_bytes = 0;
   PyObject *result = relvm_take(objects, value);
   objects->owning = 0;
-  objects->taken = outer;
+  objects->converted_bytes = outer;
   return result;
 }
 

@@ -1,22 +1,24 @@
-/* values.h: Python values to and from the machine's. */
+/* values.h: conversion between Python values and values of a machine.  All functions require the GIL, and the thread
+   must have entered the machine.  Those that return PyObject * return NULL with an exception if they fail. */
 #ifndef RELVM_PYTHON_VALUES_H
 #define RELVM_PYTHON_VALUES_H
 
 #include "objects.h"
 
-/* How a place holds a value that was put there: OWNED as its own, or BORROWED for as long as the Python value lives. */
+/* The ownership of a stored value: OWNED if the destination owns a reference, or BORROWED while the Python value
+   lives. */
 enum { BORROWED = 0, OWNED = 1 };
-/* Puts a value in a place and returns how it holds it, or -1 with an exception.  Here and below the caller is inside
-   the machine. */
-int relvm_store(Objects *objects, PyObject *value, rvm_value *place);
-/* The same, and the place owns it: 0, or -1. */
-int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place);
-/* The Python value of a machine's, whose reference it takes over. */
+/* Converts `value` and stores it in *dst.  Returns its ownership, or -1 with an exception. */
+int relvm_store(Objects *objects, PyObject *value, rvm_value *dst);
+/* Converts `value` and stores it in *dst, which owns a reference.  Returns 0, or -1 with an exception. */
+int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *dst);
+/* Return the Python value of a machine's value.  relvm_take takes ownership of `value`, also on failure. */
 PyObject *relvm_take(Objects *objects, rvm_value value);
 PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
-/* The same of a run's result, in which tensors that lie in the host's memory are copied, unless `shares`. */
+/* Returns the Python value of a run's result, and takes ownership of `value`.  Tensors in memory of the host are
+   copied, unless objects->shares is set. */
 PyObject *relvm_take_result(Objects *objects, rvm_value value);
-/* Whether the bytes that a tensor lies in may be written. */
+/* Returns whether the memory of a tensor may be written. */
 int relvm_is_writable(const rvm_tensor *tensor);
 
 #endif

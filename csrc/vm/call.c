@@ -1,4 +1,6 @@
-/* call.c: calls of bytecode, native and packed functions, by the host, by C code and by each other. */
+/* call.c: calls of bytecode, native and packed functions, by the host, by C code and by each other.  Arguments are
+   passed at the top of the value stack, where a bytecode or native callee finds them as its first registers
+   (machine.h). */
 #include "call.h"
 
 #include <stdio.h>
@@ -10,7 +12,8 @@
 #include "registry.h"
 #include "tensor.h"
 
-/* "NAME: expected 2 arguments (x, y), got 3".  Neither number includes the values that a closure captured. */
+/* Fails with "NAME: expected 2 arguments (x, y), got 3".  Neither number includes the values that a closure
+   captured. */
 static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
   const rvm_executable *executable = function->machine->executable;
   int32_t expected = function->parameter_count - captured;
@@ -29,8 +32,8 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
 
 /* ---- windows: the registers of a function on the value stack ---- */
 
-/* Opens the window of a bytecode or native callee.  The arguments at the top become its first registers, which own
- * them. */
+/* Opens the window of a bytecode or native callee.  The arguments at the top of the stack become its first registers,
+   which own them. */
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
@@ -40,15 +43,15 @@ static rvm_status open_window(rvm_machine *machine, const rvm_function *function
   return RVM_OK;
 }
 
-/* Closes the window of a native function: releases its registers, which begin at `registers`. */
+/* Closes the window of a native function: releases the registers from `registers` to the top of the stack. */
 static void close_window(rvm_machine *machine, rvm_value *registers) {
   for (rvm_value *value = registers; value < machine->head.top; value++)
     if (rvm_value_is_object(*value)) rvm_release(value);
   machine->head.top = registers;
 }
 
-/* Closes a window of `count` registers, and moves the arguments of the tail call, which begin at the top, to its place.
- */
+/* Closes a window of `count` registers, and moves the arguments of the pending tail call from the top of the stack to
+   the start of the window. */
 static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
   const rvm_pending tail = machine->tail;
   rvm_value *arguments = machine->head.top;
@@ -92,7 +95,7 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   machine->head.top = arguments;
   status = check_result(function, status, result);
   if (function->kind != RVM_KIND_packed || function->cost != RVM_LONG_CALL_COST) return status;
-  rvm_machine_look_next(machine);
+  rvm_machine_poll_next(machine);
   return rvm_machine_admit_result(machine, status, result);
 }
 
@@ -101,15 +104,16 @@ static rvm_status check_stack(const rvm_machine *machine, const rvm_function *fu
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds this thread's C stack", function->name);
 }
 
-/* STACK_OVERFLOW if the calls are nested so deeply that no other function may be entered. */
+/* Fails with STACK_OVERFLOW if the limit of nested calls is reached. */
 static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   if (machine->head.frame_count + machine->head.nesting < machine->head.frame_limit) return RVM_OK;
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds the limit of %lld", function->name,
                   (long long)machine->head.frame_limit);
 }
 
-/* Calls a native function, and takes over the arguments.  The function stores its result or error in the register after
-   its parameters, or returns RVM_TAIL_CALL.  The arguments of the tail call then begin at the top. */
+/* Calls a native function, and takes ownership of the arguments.  The function stores its result or error in the
+   register after its parameters, or returns RVM_TAIL_CALL and leaves the arguments of the tail call at the top of the
+   stack. */
 static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   rvm_value *registers = machine->head.top;
@@ -121,7 +125,8 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   }
   machine->head.nesting++;
   status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
-  const int64_t failed_at = machine->head.failed_at; /* a debugger may call the machine */
+  /* Read before the debugger runs, which may call the machine. */
+  const int64_t failed_at = machine->head.failed_at;
   machine->head.failed_at = -1;
   if (status > RVM_OK) rvm_debugger_failed(machine, registers[count]);
   machine->head.nesting--;
@@ -139,7 +144,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
 
 /* ---- bytecode ---- */
 
-/* Takes over the arguments, unless it fails. */
+/* Pushes a frame for a bytecode function, which takes ownership of the arguments unless this fails. */
 static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *error) {
   rvm_value *registers = machine->head.top;
   rvm_status status;
@@ -168,7 +173,7 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
   *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
 }
 
-/* Calls a function that the instrument watches, with the owned arguments at the top. */
+/* Calls a function that the instrument watches.  Takes ownership of the arguments at the top of the stack. */
 static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
   rvm_value *arguments = machine->head.top;
   rvm_status status;
@@ -248,12 +253,12 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
                   rvm_value_describe(callee, text));
 }
 
-/* The number of captured values that cost one step.  A value costs as much as four words of code. */
+/* Captured values per unit of fuel: copying a value costs as much as executing four words of code. */
 enum { CAPTURED_FOR_A_STEP = RVM_WORDS_PER_FUEL / 4 };
 
 /* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
-static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
-                                 rvm_pending *call, rvm_value *error) {
+static rvm_status push_callee_operands(rvm_machine *machine, rvm_value callee, const rvm_value *arguments,
+                                       int32_t count, rvm_pending *call, rvm_value *error) {
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);
   const rvm_value *captured;
   call->function = rvm_callee_function(callee, &captured, &call->captured);
@@ -269,7 +274,7 @@ static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const r
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result) {
   rvm_pending call;
-  rvm_status status = lay_out_callee(machine, callee, arguments, count, &call, result);
+  rvm_status status = push_callee_operands(machine, callee, arguments, count, &call, result);
   if (status) return status;
   machine->head.fuel -= call.function->cost + call.captured / CAPTURED_FOR_A_STEP;
   return rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
@@ -281,7 +286,7 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   rvm_value error;
   int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
   rvm_status status = is_callable ? RVM_OK : rvm_builtins[RVM_BUILTIN_invoke_closure](NULL, invoked, 2, &error);
-  if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
+  if (!status) status = push_callee_operands(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
     rvm_retain_all(machine->head.top, machine->tail.count);
     return RVM_TAIL_CALL;
@@ -301,7 +306,7 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 /* ---- calls by the host ---- */
 
 /* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees, or
-   stores NULL if all of them can be passed as they are. */
+   stores NULL if all of them can be passed unchanged. */
 static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
                                   rvm_value *error) {
   int32_t made = 0;
@@ -357,10 +362,10 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }
 
-/* ---- functions of the host as values ---- */
+/* ---- host functions as values ---- */
 
-/* A closure over `function` owns this object: it captures a tensor without elements, whose release function frees the
- * object. */
+/* A host function.  The closure over `function` owns this object: it captures a tensor without elements, whose release
+   function frees the object. */
 typedef struct host_function {
   rvm_function function;
   rvm_packed_function call;
@@ -369,7 +374,7 @@ typedef struct host_function {
   char name[];
 } host_function;
 
-/* Calls the function without the last argument, the value that the closure captured. */
+/* Calls the host function without the last argument, which is the captured tensor. */
 static rvm_status call_host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const host_function *host = self;
   return host->call(host->self, arguments, count - 1, result);
@@ -409,7 +414,8 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
   }
   status = rvm_closure_new(&host->function, 1, result);
   if (status) {
-    rvm_release(&keeper); /* not with the caller's release, which is set below */
+    /* Does not call the caller's `release`, which is set below. */
+    rvm_release(&keeper);
     return status;
   }
   result->as.closure->captured[0] = keeper;

@@ -1,4 +1,4 @@
-/* debugger.c: tells a machine's debugger where a run is, and stops it there. */
+/* debugger.c: see debugger.h. */
 #include "cold.h"
 
 #include "debugger.h"
@@ -11,10 +11,11 @@
 
 enum { MAX_NATIVE_INSTRUCTIONS = 1 << 24 };
 
-/* ---- being told ---- */
+/* ---- observing steps ---- */
 
-/* The machine meanwhile: nothing is watched. */
-static rvm_status tell(rvm_machine *machine, const rvm_value *failure, rvm_value *error) {
+/* Calls the debugger's stop callback, with nothing watched while it runs.  *failure is the error of the innermost
+   function, or NULL.  Fails if the callback fails, which ends the run. */
+static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, rvm_value *error) {
   const rvm_debugger *debugger = &machine->debugging->debugger;
   uint32_t kinds = machine->head.watched_kinds;
   machine->head.watched_kinds = 0;
@@ -29,36 +30,36 @@ static rvm_status tell(rvm_machine *machine, const rvm_value *failure, rvm_value
 
 static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame_count + machine->head.nesting; }
 
-static rvm_status make_room(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
-  int64_t room = debugging->room ? 2 * debugging->room : 64;
-  if (room < depth) room = depth;
-  rvm_stop *stops = rvm_grow(debugging->stops, debugging->depth, room, sizeof *stops);
+static rvm_status grow_stops(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
+  int64_t capacity = debugging->capacity ? 2 * debugging->capacity : 64;
+  if (capacity < depth) capacity = depth;
+  rvm_stop *stops = rvm_grow(debugging->stops, debugging->depth, capacity, sizeof *stops);
   if (!stops) return rvm_out_of_memory(error);
   debugging->stops = stops;
-  debugging->room = room;
+  debugging->capacity = capacity;
   return RVM_OK;
 }
 
 static int is_break(const rvm_machine *machine, const rvm_stop *stop) {
   const rvm_breaks *breaks = &machine->debugging->breaks[stop->function - machine->functions];
-  int64_t place = stop->step ? stop->step - stop->function->code->steps : stop->instruction;
-  return place < breaks->count && breaks->stops[place];
+  int64_t word = stop->step ? stop->step - stop->function->code->steps : stop->instruction;
+  return word < breaks->count && breaks->stops[word];
 }
 
 rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error) {
   rvm_debugging *debugging = machine->debugging;
   int64_t depth = depth_of(machine);
-  rvm_status status = depth > debugging->room ? make_room(debugging, depth, error) : RVM_OK;
+  rvm_status status = depth > debugging->capacity ? grow_stops(debugging, depth, error) : RVM_OK;
   if (status) return status;
   for (int64_t i = debugging->depth; i < depth - 1; i++) debugging->stops[i] = (rvm_stop){.function = NULL};
   debugging->ended = 0;
   debugging->stops[depth - 1] = stop;
   debugging->depth = depth;
   int stops = depth <= atomic_load_explicit(&machine->stop_within, memory_order_relaxed) || is_break(machine, &stop);
-  return stops ? tell(machine, NULL, error) : RVM_OK;
+  return stops ? call_debugger(machine, NULL, error) : RVM_OK;
 }
 
-/* ---- inside of kernels ---- */
+/* ---- inside kernels ---- */
 
 #ifndef RVM_WITHOUT_KERNELS
 static int stops_in_kernels(const rvm_machine *machine) {
@@ -72,18 +73,18 @@ int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *
 }
 
 rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const rvm_kernel_run *state,
-                                    uint32_t place, rvm_value *error) {
-  const rvm_stop stop = {.function = kernel, .instruction = (int32_t)place, .kernel = state};
+                                    uint32_t pc, rvm_value *error) {
+  const rvm_stop stop = {.function = kernel, .instruction = (int32_t)pc, .kernel = state};
   if (!stops_in_kernels(machine) && !is_break(machine, &stop)) return RVM_OK;
   machine->head.nesting++;
   const rvm_status status = rvm_debugger_step(machine, stop, error);
   machine->head.nesting--;
-  if (machine->debugging->depth > depth_of(machine))
-    machine->debugging->depth = depth_of(machine); /* it forgets `state` */
+  if (machine->debugging->depth > depth_of(machine)) /* `state` is valid only during this call. */
+    machine->debugging->depth = depth_of(machine);
   return status;
 }
 
-/* The run of the kernel of a call; NULL: it is no kernel. */
+/* Returns the kernel run of an active call, or NULL if the call is not one of a kernel. */
 static const rvm_kernel_run *kernel_at(const rvm_machine *machine, int64_t index) {
   return index >= 0 && index < rvm_machine_depth(machine) ? machine->debugging->stops[index].kernel : NULL;
 }
@@ -92,10 +93,10 @@ rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_
   const rvm_kernel_run *run = kernel_at(machine, index);
   if (!run || number < 0) return (rvm_kernel_memory){.bytes = NULL};
   const rvm_kernel_program *program = run->program;
-  const uint32_t at = (uint32_t)number, scalars = program->scalar_count, strips = scalars + program->strip_count;
-  if (at >= strips + program->view_count) return (rvm_kernel_memory){.bytes = NULL};
-  const int64_t size_bytes = at < scalars ? (int64_t)sizeof *run->scalars : run->readable[at];
-  return (rvm_kernel_memory){.bytes = run->at[at], .size_bytes = size_bytes, .strip = run->strip};
+  const uint32_t reg = (uint32_t)number, scalars = program->scalar_count, strips = scalars + program->strip_count;
+  if (reg >= strips + program->view_count) return (rvm_kernel_memory){.bytes = NULL};
+  const int64_t size_bytes = reg < scalars ? (int64_t)sizeof *run->scalars : run->readable[reg];
+  return (rvm_kernel_memory){.bytes = run->addresses[reg], .size_bytes = size_bytes, .strip = run->strip};
 }
 
 rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number) {
@@ -119,9 +120,11 @@ rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t 
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
-  if (depth_of(machine) == 0) return; /* a tail call failed, and whose it was is gone */
-  rvm_value ignored;                  /* there is an error already */
-  if (tell(machine, &failure, &ignored)) rvm_release(&ignored);
+  /* A tail call failed, and the frame of its caller is gone. */
+  if (depth_of(machine) == 0) return;
+  /* The run already fails with `failure`. */
+  rvm_value ignored;
+  if (call_debugger(machine, &failure, &ignored)) rvm_release(&ignored);
 }
 
 /* ---- for the host ---- */
@@ -178,27 +181,27 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
     return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions",
                     function, machine->executable->function_count);
   const rvm_function *callee = &machine->functions[function];
-  int64_t place = -1;
+  int64_t index = -1;
   if (callee->kind == RVM_KIND_native) {
-    place = instruction < MAX_NATIVE_INSTRUCTIONS ? instruction : -1;
+    index = instruction < MAX_NATIVE_INSTRUCTIONS ? instruction : -1;
   } else if (callee->kind == RVM_KIND_bytecode && instruction >= 0) {
     const int32_t *step = rvm_code_step(machine->executable, function, instruction);
-    if (step) place = step - callee->code->steps;
+    if (step) index = step - callee->code->steps;
   } else if (callee->kind == RVM_KIND_kernel && callee->program && instruction >= 0) {
-    place = (uint32_t)instruction < callee->program->code_count ? instruction : -1;
+    index = (uint32_t)instruction < callee->program->code_count ? instruction : -1;
   }
-  if (place < 0)
+  if (index < 0)
     return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name,
                     instruction);
   rvm_breaks *breaks = &machine->debugging->breaks[function];
-  if (place >= breaks->count) {
+  if (index >= breaks->count) {
     if (!stops) return RVM_OK;
-    unsigned char *more = rvm_grow(breaks->stops, breaks->count, place + 1, sizeof *more);
+    unsigned char *more = rvm_grow(breaks->stops, breaks->count, index + 1, sizeof *more);
     if (!more) return rvm_out_of_memory(error);
-    memset(more + breaks->count, 0, (size_t)(place + 1 - breaks->count));
-    *breaks = (rvm_breaks){.stops = more, .count = place + 1};
+    memset(more + breaks->count, 0, (size_t)(index + 1 - breaks->count));
+    *breaks = (rvm_breaks){.stops = more, .count = index + 1};
   }
-  breaks->stops[place] = stops != 0;
+  breaks->stops[index] = stops != 0;
   return RVM_OK;
 }
 
@@ -213,16 +216,17 @@ void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops) {
 int64_t rvm_machine_depth(const rvm_machine *machine) {
   if (!machine) return -1;
   if (!machine->debugging) return 0;
-  int64_t told = machine->debugging->depth, depth = depth_of(machine);
-  return told < depth ? told : depth;
+  int64_t observed = machine->debugging->depth, depth = depth_of(machine);
+  return observed < depth ? observed : depth;
 }
 
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index) {
   const rvm_stop *stop = index >= 0 && index < rvm_machine_depth(machine) ? &machine->debugging->stops[index] : NULL;
   if (!stop || !stop->function) return (rvm_place){.function = -1};
   int64_t instruction = stop->step ? rvm_code_instruction(stop->function->code, stop->step) : stop->instruction;
-  return (rvm_place){.function = (int32_t)(stop->function - machine->functions),
-                     .instruction = (int32_t)instruction,
-                     .count = stop->registers ? stop->function->registers : 0, /* a kernel has none of these */
-                     .registers = stop->registers};
+  return (rvm_place){
+      .function = (int32_t)(stop->function - machine->functions),
+      .instruction = (int32_t)instruction,
+      .count = stop->registers ? stop->function->registers : 0, /* 0 for kernels, whose registers are not values */
+      .registers = stop->registers};
 }

@@ -1,19 +1,21 @@
-/* debugger.h: what tells a machine's debugger where a run is. */
+/* debugger.h: tells a machine's debugger (rvm_debugger in relvm.h) where a run is, and stops the run at breakpoints.
+   Everything here runs on the thread that has entered the machine. */
 #ifndef RELVM_DEBUGGER_H
 #define RELVM_DEBUGGER_H
 
 #include "machine.h"
 
-/* A function that a debugger was told of. */
+/* The state of an active function when the debugger last observed it. */
 typedef struct rvm_stop {
   const rvm_function *function;
   const rvm_value *registers;
-  const int32_t *step; /* of bytecode; NULL: native code or a kernel, at `instruction` */
+  const int32_t *step; /* the bytecode step; NULL for native code and kernels, which use `instruction` */
   int32_t instruction;
   const struct rvm_kernel_run *kernel; /* the run of a kernel, or NULL */
 } rvm_stop;
 
-/* Which steps of a function, or instructions of a native one, a run stops before. */
+/* The breakpoints of a function: stops[i] is 1 if a run stops before word i of its steps (bytecode) or instruction
+   i. */
 typedef struct rvm_breaks {
   unsigned char *stops;
   int64_t count;
@@ -21,21 +23,24 @@ typedef struct rvm_breaks {
 
 typedef struct rvm_debugging {
   rvm_debugger debugger;
-  rvm_breaks *breaks;                 /* per function */
-  rvm_stop *stops;                    /* the functions inside each other, as far as it was told of them */
-  int64_t depth, room;                /* of `stops` */
-  int32_t ended;                      /* whether it ended the run itself: that failure it is not told of */
-  const void *bodies[RVM_STEP_COUNT]; /* where the interpreter jumps for each step */
+  rvm_breaks *breaks;                 /* one per function */
+  rvm_stop *stops;                    /* the active functions, outermost first, as last observed */
+  int64_t depth, capacity;            /* number of stops, and the number allocated */
+  int32_t ended;                      /* 1 if the debugger itself ended the run: that failure is not reported to it */
+  const void *bodies[RVM_STEP_COUNT]; /* the interpreter's dispatch table while a debugger is attached */
 } rvm_debugging;
 
-/* Before the step at `step` of a bytecode function, or, that being NULL, an instruction of a native one. */
+/* Observes a step before it is executed: calls the debugger if there is a breakpoint, or if the depth is at most
+   stop_within.  Fails if the debugger ends the run. */
 rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error);
-/* Whether a call of the kernel may stop inside. */
+/* Returns whether a call of the kernel may stop inside it. */
 int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *kernel);
-/* Before the instruction at `place` of a kernel, which is the innermost call meanwhile. */
+/* Observes instruction number `pc` of a kernel before it is executed.  The kernel counts as the innermost call while
+   the debugger runs. */
 rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel,
-                                    const struct rvm_kernel_run *state, uint32_t place, rvm_value *error);
-/* After the innermost function failed, before its registers are released. */
+                                    const struct rvm_kernel_run *state, uint32_t pc, rvm_value *error);
+/* Reports a failure of the innermost function to the debugger.  Call it before the function's registers are
+   released. */
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure);
 void rvm_debugging_release(rvm_machine *machine);
 

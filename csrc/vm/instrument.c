@@ -1,18 +1,18 @@
-/* instrument.c: tells a machine's instrument of its calls. */
+/* instrument.c: see instrument.h. */
 #include "cold.h"
 
 #include "instrument.h"
 
 #include "stack.h"
 
-/* The machine while its instrument runs: `top` is above what the instrument is shown, and nothing is watched. */
-static uint32_t begin_showing(rvm_machine *machine) {
+/* Turns off watching while the instrument runs.  Returns the kinds for resume_watching. */
+static uint32_t suspend_watching(rvm_machine *machine) {
   uint32_t kinds = machine->head.watched_kinds;
   machine->head.watched_kinds = 0;
   return kinds;
 }
 
-static void end_showing(rvm_machine *machine, uint32_t kinds) { machine->head.watched_kinds = kinds; }
+static void resume_watching(rvm_machine *machine, uint32_t kinds) { machine->head.watched_kinds = kinds; }
 
 static int32_t index_of(const rvm_machine *machine, const rvm_function *function) {
   return (int32_t)(function - machine->functions);
@@ -28,9 +28,9 @@ rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *funct
   if (machine->head.stack_end - arguments < 2 * count) return rvm_fail_stack(machine, function, error);
   machine->head.top += count;
   if (instrument->before) {
-    uint32_t kinds = begin_showing(machine);
+    uint32_t kinds = suspend_watching(machine);
     status = instrument->before(instrument->host, index_of(machine, function), arguments, (int32_t)count, skip, error);
-    end_showing(machine, kinds);
+    resume_watching(machine, kinds);
   }
   if (status || *skip) machine->head.top = arguments;
   if (status) return rvm_host_failed(status, "instrument", error);
@@ -45,10 +45,10 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
   rvm_value *arguments = machine->head.top - count, error = {.tag = RVM_TAG_NIL};
   rvm_status stopped = RVM_OK;
   if (instrument->after) {
-    uint32_t kinds = begin_showing(machine);
+    uint32_t kinds = suspend_watching(machine);
     stopped = instrument->after(instrument->host, index_of(machine, function), arguments, (int32_t)count, status,
                                 result, &error);
-    end_showing(machine, kinds);
+    resume_watching(machine, kinds);
   }
   for (int64_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
   machine->head.top = arguments;

@@ -1,16 +1,17 @@
-/* instrument.h: what tells a machine's instrument of its calls. */
+/* instrument.h: reports calls to a machine's instrument (rvm_instrument in relvm.h). */
 #ifndef RELVM_INSTRUMENT_H
 #define RELVM_INSTRUMENT_H
 
 #include "machine.h"
 
-/* Tells the instrument of a call with the `count` borrowed arguments at the top.  On success, unless *skip, they lie at
-   the top a second time, as the callee's own, and rvm_instrument_after must follow when the callee is done with them.
- */
+/* Calls the instrument's `before` for a call with `count` borrowed arguments at the top of the stack.  On success,
+   unless *skip is set, the arguments are at the top a second time, for the callee, and rvm_instrument_after must be
+   called when the callee has returned. */
 rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t *skip,
                                  rvm_value *error);
-/* Tells it of the call's end, and removes the arguments.  What the call ends with: `status`, unless that is OK and the
-   instrument fails; then its error takes the place of *result. */
+/* Calls the instrument's `after` for a call that ended with `status`, and removes the arguments from the stack.
+   Returns `status`.  If `status` is OK and the instrument fails, releases *result, stores the instrument's error in it
+   and returns the error's status. */
 rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *function, int64_t count, rvm_status status,
                                 rvm_value *result);
 

@@ -1,10 +1,11 @@
-/* interpreter.h: runs the steps of bytecode functions. */
+/* interpreter.h: the interpreter of bytecode functions. */
 #ifndef RELVM_INTERPRETER_H
 #define RELVM_INTERPRETER_H
 
 #include "machine.h"
 
-/* Runs the top frame until it returns.  A debugger is told of every step. */
+/* Runs the top frame until it returns, and pops it.  Stores the result or error in *result.  If a debugger is attached,
+   it observes every step. */
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* lifecycle.c: makes machines and releases them. */
+/* lifecycle.c: creates and releases machines. */
 #include "cold.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
-/* More would not fit a size in bytes. */
+/* More values or frames than this could overflow a size in bytes. */
 #define LARGEST_STACK ((int64_t)1 << 40)
 
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
@@ -30,20 +30,20 @@ static int is_instrumented(const rvm_machine *machine) {
   return machine->instrument.instruction && machine->head.watched_kinds & 1u << RVM_KIND_kernel;
 }
 
-/* Tells the instrument and the debugger of an instruction. */
-static rvm_status observe_kernel(void *observer, const struct rvm_kernel_run *state, uint32_t place, rvm_value *error) {
+/* Reports an instruction of a kernel to the instrument and the debugger. */
+static rvm_status observe_kernel(void *observer, const struct rvm_kernel_run *state, uint32_t pc, rvm_value *error) {
   const rvm_function *function = observer;
   rvm_machine *machine = function->machine;
   rvm_status status = RVM_OK;
   if (is_instrumented(machine)) {
     const rvm_instrument *instrument = &machine->instrument;
-    status = instrument->instruction(instrument->host, (int32_t)(function - machine->functions), (int32_t)place, error);
+    status = instrument->instruction(instrument->host, (int32_t)(function - machine->functions), (int32_t)pc, error);
     if (status) return rvm_host_failed(status, "instrument", error);
   }
-  return machine->debugging ? rvm_debugger_kernel_step(machine, function, state, place, error) : RVM_OK;
+  return machine->debugging ? rvm_debugger_kernel_step(machine, function, state, pc, error) : RVM_OK;
 }
 
-/* The packed function of a kernel as bytecode. */
+/* Runs a kernel that is loaded as kernel bytecode.  `self` is its rvm_function. */
 static rvm_status call_kernel_program(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const rvm_function *function = self;
   rvm_machine *machine = function->machine;
@@ -96,17 +96,18 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
       function->self = machine;
       function->cost = RVM_LONG_CALL_COST;
       break;
-    case RVM_KIND_COUNT: break; /* refused by the loader */
+    case RVM_KIND_COUNT: break; /* rejected by the loader */
   }
   return RVM_OK;
 }
 
-/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from
- * them. */
+/* Seeds the machine's random numbers from the system.  If that fails, uses a counter and the clock; not an address,
+   which a program could infer from the numbers. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (getentropy(&machine->random, sizeof machine->random)) machine->random = own; /* never: that it fails */
+  if (getentropy(&machine->random, sizeof machine->random))
+    machine->random = own; /* fails only on kernels without getrandom */
 }
 
 static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
@@ -142,7 +143,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->stack = rvm_map(machine->stack_bytes);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  machine->pool = rvm_pool_new(!executable->library.handle); /* native code is trusted with what was in memory */
+  machine->pool = rvm_pool_new(!executable->library.handle); /* only native code may see the pool's old contents */
   if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
       !machine->pool)
     return rvm_out_of_memory(error);

@@ -1,6 +1,7 @@
-/* machine.c: guards which thread is inside a machine, and keeps a run within its limits. */
+/* machine.c: controls which thread is inside a machine, and keeps runs within their limits.  `owner` is the lock: only
+   the thread that it names may access the members of a machine that are not atomic. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_getattr_np */
+#define _GNU_SOURCE /* for pthread_getattr_np */
 #endif
 #include "machine.h"
 
@@ -10,15 +11,16 @@
 
 #include "clock.h"
 
-/* ---- the thread inside ---- */
+/* ---- identity of threads, random numbers, upgrades ---- */
 
-/* Even, and another one in each thread. */
+/* Returns an even number that differs between threads. */
 static uintptr_t this_thread(void) {
   static _Thread_local int64_t mark;
   return (uintptr_t)&mark;
 }
 
-/* Whoever is inside for a run is there for long; who only drops a reference marks that with the lowest bit. */
+/* Set in `owner` by a thread that enters only to release values or apply upgrades.  Other threads then wait, while a
+   thread inside for a run makes them fail with BUSY. */
 enum { BRIEFLY = 1 };
 
 static int is_inside(const rvm_machine *machine) {
@@ -56,11 +58,11 @@ void rvm_machine_release_dropped(rvm_machine *machine) {
   }
 }
 
-/* Replaces function `i` by that of the compiled executable.  Frames of the function go on: they use nothing that
- * changes. */
+/* Replaces function `i` by that of the compiled executable.  Active frames of the function are not affected: they use
+   nothing that changes. */
 static void replace_function(rvm_machine *machine, int32_t i, const rvm_function_record *compiled, void *symbol) {
   rvm_function *function = &machine->functions[i];
-  if (function->program && symbol) { /* a kernel, from bytecode to native */
+  if (function->program && symbol) { /* a kernel, from bytecode to native code */
     memcpy(&function->call, &symbol, sizeof function->call);
     function->self = machine;
     function->program = NULL;
@@ -78,25 +80,25 @@ static void apply_upgrades(rvm_machine *machine) {
     const rvm_executable *compiled = upgrade->compiled;
     const int is_whole = compiled->function_count == machine->executable->function_count;
     for (int32_t i = 0; i < compiled->function_count && !upgrade->is_applied; i++) {
-      const int32_t place =
+      const int32_t index =
           is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
-      replace_function(machine, place, &compiled->functions[i], compiled->symbols[i]);
+      replace_function(machine, index, &compiled->functions[i], compiled->symbols[i]);
     }
     upgrade->is_applied = 1;
   }
 }
 
-/* ---- who is inside ---- */
+/* ---- entering and leaving ---- */
 
-/* Bytes that a call may use between two checks of the stack; on a small stack, half of it.  Kernels with arrays on the
-   stack, kernel bytecode and recursive builtins check for themselves that what is left is enough (rvm_stack_left). */
+/* Bytes of the C stack that a call may use between two checks; on a small stack, half of it.  Kernels with arrays on
+   the stack, kernel bytecode and recursive builtins check the remaining stack themselves (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
 /* Sets the bounds of this thread's C stack: its start, and the lowest address at which a call may begin. */
 static void set_stack_bounds(rvm_machine_head *head) {
   static _Thread_local char *start, *lowest;
   pthread_attr_t attributes;
-  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* it fails without memory only */
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* fails only without memory */
     void *address = NULL;
     size_t size_bytes;
     pthread_attr_getstack(&attributes, &address, &size_bytes);
@@ -108,7 +110,8 @@ static void set_stack_bounds(rvm_machine_head *head) {
   head->lowest = lowest;
 }
 
-/* As rvm_machine_enter. */
+/* Enters the machine.  Returns 1; 0 if another thread is inside for a run; or -1 if another thread is inside briefly.
+   Sets `briefly` (BRIEFLY or 0) in `owner`. */
 static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   uintptr_t owner = 0;
   if (!is_inside(machine) && !atomic_compare_exchange_strong(&machine->owner, &owner, this_thread() | briefly))
@@ -129,16 +132,16 @@ int32_t rvm_machine_enter(rvm_machine *machine) {
   return entered;
 }
 
-/* Like rvm_machine_enter, but waits if another thread has entered the machine briefly.  Returns 0 if another thread
- * runs it. */
+/* Enters the machine, and waits if another thread has entered it briefly.  Returns 0 if another thread is inside for a
+   run. */
 static int32_t enter_or_wait(rvm_machine *machine) {
   int32_t entered;
   while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
   return entered;
 }
 
-/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects, and before the
-   machine is free. Therefore the list is checked again afterwards. */
+/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects and before the machine
+   is free.  Therefore the list is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -199,8 +202,8 @@ static void begin_limits(rvm_machine *machine) {
       (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* Takes back the remaining fuel without counting it, so that the machine polls at the next step. */
-void rvm_machine_look_next(rvm_machine *machine) {
+/* Takes back the remaining fuel without charging it, so that the machine polls at the next step. */
+void rvm_machine_poll_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;
 }
@@ -211,7 +214,7 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* The number is read first: should its run end meanwhile, then the next one is not meant. */
+/* Reads the number of the run before `owner`: if that run ends meanwhile, the next one is not interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;
   uint64_t run = atomic_load(&machine->run);
@@ -226,7 +229,8 @@ void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
     return;
   }
   rvm_dropped *dropped = rvm_allocate(sizeof *dropped);
-  if (!dropped) return; /* without memory even for this, the object stays */
+  /* Without memory for the queue entry, the object is leaked. */
+  if (!dropped) return;
   *dropped = (rvm_dropped){.next = atomic_load(&machine->dropped), .value = value};
   while (!atomic_compare_exchange_weak(&machine->dropped, &dropped->next, dropped)) continue;
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
@@ -249,11 +253,11 @@ void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer) {
   leave(machine);
 }
 
-rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error) {
+rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_value *error) {
   if (!enter_or_wait(machine)) return fail_busy(error);
   if (machine->calls == 0) return RVM_OK;
   leave(machine);
-  return rvm_fail(error, RVM_BUSY, "machine: the %s cannot be changed while the machine is running", what);
+  return rvm_fail(error, RVM_BUSY, "machine: the %s cannot be changed while the machine is running", part);
 }
 
 void rvm_machine_end_change(rvm_machine *machine) { leave(machine); }
@@ -292,8 +296,8 @@ rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rv
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   const int64_t now = rvm_clock_now();
-  const int is_slow = now - machine->looked > RVM_LONG_INTERVAL;
-  machine->looked = now;
+  const int is_slow = now - machine->last_check > RVM_LONG_INTERVAL;
+  machine->last_check = now;
   machine->steps_left -= machine->granted - machine->head.fuel;
   grant(machine, is_slow ? RVM_LONG_CALL_COST : RVM_POLL_INTERVAL);
   if (atomic_load_explicit(&machine->has_upgrade, memory_order_relaxed)) apply_upgrades(machine);
@@ -302,10 +306,12 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
   }
   rvm_status status = check_limits(machine, now, error);
-  if (status || !machine->options.poll || (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL))
+  if (status || !machine->options.poll ||
+      (machine->last_host_poll && now - machine->last_host_poll < RVM_HOST_POLL_INTERVAL))
     return status;
-  machine->polled = now;
-  rvm_value failure = {.tag = RVM_TAG_NIL}; /* *error may be a result that is being made */
+  machine->last_host_poll = now;
+  /* *error must not change on success: it may hold an unfinished result. */
+  rvm_value failure = {.tag = RVM_TAG_NIL};
   if ((status = machine->options.poll(machine->options.host, &failure)) == RVM_OK) return RVM_OK;
   status = rvm_host_failed(status, "poll", &failure);
   *error = failure;

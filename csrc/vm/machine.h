@@ -1,4 +1,5 @@
-/* machine.h: a running machine: its functions, its value stack, its frames. */
+/* machine.h: a machine: its functions, its value stack and its frames.  One thread at a time is inside a machine
+   (`owner`).  Members that other threads may access are atomic. */
 #ifndef RELVM_MACHINE_H
 #define RELVM_MACHINE_H
 
@@ -9,11 +10,11 @@
 #include "predecode.h"
 #include "storage_pool.h"
 
-/* One bytecode function being run. */
+/* An active bytecode function. */
 typedef struct rvm_frame {
   const rvm_function *function;
   rvm_value *registers; /* its window on the value stack */
-  const int32_t *pc;    /* the step being run; of a frame below the top one: its call */
+  const int32_t *pc;    /* the step being executed; in frames below the top one, the call step */
 } rvm_frame;
 
 /* A value that rvm_machine_drop could not release at once. */
@@ -22,54 +23,54 @@ typedef struct rvm_dropped {
   rvm_value value;
 } rvm_dropped;
 
-/* The call that a function ended with: its arguments, owned, lie at the machine's top. */
+/* A call that has not started.  Its arguments are at the top of the stack. */
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* how many of them came with a closure */
+  int32_t captured; /* number of the last arguments that a closure captured */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */
 typedef struct rvm_upgrade {
   rvm_executable *compiled;
   struct rvm_upgrade *next;
-  int32_t is_applied; /* of the thread inside the machine */
+  int32_t is_applied; /* accessed only by the thread inside the machine */
 } rvm_upgrade;
 
-/* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a
-   bytecode or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top`
-   stays below them. */
+/* Invariant: no stack value from `top` on owns an object.  The arguments of a call are copied to the stack from `top`
+   on, so that a bytecode or native callee finds its parameters there without a copy.  They are borrowed, and `top`
+   stays below them, until the callee owns them. */
 struct rvm_machine {
-  rvm_machine_head head; /* first */
-  rvm_status (*interpret)(rvm_machine *machine,
-                          rvm_value *result); /* runs the top frame until it returns: interpreter.c */
+  rvm_machine_head head; /* must be the first member: native code accesses it */
+  rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
   rvm_executable *executable;
   rvm_function *functions;
-  rvm_value *function_values; /* the same as FUNCTION values, for native code */
-  rvm_value *literals;        /* the executable's, those of functions and of the context being this machine's */
+  rvm_value *function_values; /* functions as FUNCTION values, for native code */
+  rvm_value *literals;        /* a copy of the executable's, with FUNCTION and CONTEXT values of this machine */
   rvm_value *stack;
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects;           /* of the thread inside it */
-  rvm_pending tail;              /* of a routine that returned RVM_TAIL_CALL */
-  int32_t entries;               /* how often its thread is inside it */
-  int32_t host_entries;          /* those of them by rvm_machine_enter */
-  int32_t calls;                 /* from C that are under way */
-  atomic_uintptr_t owner;        /* the thread inside it (BRIEFLY in machine.c: for a moment); 0: none */
-  _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
-  _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
+  rvm_objects objects;           /* the freelist used by the thread inside the machine */
+  rvm_pending tail;              /* the pending tail call of a routine that returned RVM_TAIL_CALL */
+  int32_t entries;               /* number of times that its thread has entered it */
+  int32_t host_entries;          /* entries by rvm_machine_enter */
+  int32_t calls;                 /* number of active calls from C */
+  atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
+  _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
+  _Atomic(uint64_t) interrupted; /* number of the run to be interrupted; 0 if none */
   _Atomic(rvm_dropped *) dropped;
-  _Atomic(rvm_upgrade *) upgrades; /* rvm_machine_upgrade: the last one first; or NULL */
-  atomic_int has_upgrade;          /* 1: functions of some are still to be taken up */
-  int64_t looked, polled; /* when the machine looked at the time, and when the host was polled, by rvm_clock_now */
-  int64_t granted;        /* the fuel at the last look */
-  int64_t steps_left, deadline; /* of the present run */
+  _Atomic(rvm_upgrade *) upgrades; /* of rvm_machine_upgrade, newest first; or NULL */
+  atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
+  int64_t last_check;              /* rvm_clock_now() of the last check of the limits */
+  int64_t last_host_poll;          /* rvm_clock_now() of the last poll of the host */
+  int64_t granted;                 /* the fuel at the last check */
+  int64_t steps_left, deadline;    /* limits of the current run */
   rvm_budget budget;
-  uint64_t random; /* of rvm_machine_random: how many numbers it gave, times an odd constant, and where it began */
+  uint64_t random; /* state of rvm_machine_random */
   rvm_machine_options options;
   rvm_instrument instrument;
-  struct rvm_debugging *debugging; /* debugger.h; or NULL */
+  struct rvm_debugging *debugging; /* debugger.h; NULL if no debugger is attached */
   _Atomic(int64_t) stop_within;    /* rvm_machine_stop_within */
   atomic_int stops_in_kernels;     /* rvm_machine_stop_in_kernels */
 };
@@ -77,7 +78,7 @@ struct rvm_machine {
 enum {
   RVM_POLL_INTERVAL = 65536,
   RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
-  RVM_LONG_INTERVAL = 4000000       /* after so long a time the next look is at the next kernel */
+  RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if checks are further apart, the next kernel causes a check */
 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
@@ -85,28 +86,32 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
          atomic_load_explicit(&machine->run, memory_order_relaxed);
 }
 
-/* The machine whose run this thread is in, the innermost; NULL: none, where C calls a builtin itself. */
+/* Returns the machine whose run the calling thread is in (the innermost one), or NULL if C code calls a builtin outside
+   of a run. */
 rvm_machine *rvm_machine_running(void);
-/* Has the machine look at its limits at its next step: a function of the host has run for an unknown time. */
-void rvm_machine_look_next(rvm_machine *machine);
-/* Looks at the limits of the run and asks the host; INTERRUPTED, TIMEOUT, or what the host says, ends the run. */
+/* Makes the machine check its limits at the next step.  Called after a host function, which may have run for any
+   time. */
+void rvm_machine_poll_next(rvm_machine *machine);
+/* Checks the limits of the run and polls the host.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the
+   run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 
-/* Counts `cost` of the work that a builtin does, in its loops, as steps: about one for each value looked at or 64 bytes
-   moved. Now and then it polls; *error is as it was unless that ends the run.  machine: rvm_machine_running(). */
+/* Charges `cost` units of fuel for work in the loop of a builtin: about one for each value visited or 64 bytes moved.
+   Polls when the fuel is used up.  *error is set only on failure.  `machine` is rvm_machine_running(), which may be
+   NULL. */
 static inline rvm_status rvm_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   if (!machine || (machine->head.fuel -= cost) > 0) return RVM_OK;
   return rvm_machine_poll_now(machine, error);
 }
 
-/* As rvm_spend, of a machine that there is; it looks for an interrupt each time. */
+/* Charges `cost` units of fuel.  Unlike rvm_spend, requires a machine, and checks for an interrupt every time. */
 static inline rvm_status rvm_machine_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   machine->head.fuel -= cost;
   if (machine->head.fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
   return rvm_machine_poll_now(machine, error);
 }
 
-/* The function of a FUNCTION or CLOSURE, and what the closure has captured. */
+/* Returns the function of a FUNCTION or CLOSURE, and stores the borrowed values that the closure captured. */
 static inline const rvm_function *rvm_callee_function(rvm_value callee, const rvm_value **captured,
                                                       int32_t *captured_count) {
   *captured = NULL;
@@ -128,43 +133,47 @@ static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
 
 /* ---- the thread inside ---- */
 
-/* Enters the machine for a moment, if no thread is inside it: it then does its pending work. */
+/* Enters and leaves the machine, unless another thread is inside it.  This does the machine's pending work: it applies
+   upgrades and releases dropped values. */
 void rvm_machine_enter_briefly(rvm_machine *machine);
-/* Enters the machine, which is not running: else BUSY.  `what`: of it is to be changed. */
-rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error);
+/* Locks an idle machine for modification.  Returns BUSY if it is running.  `part` names the part to be changed, for the
+   message. */
+rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_value *error);
 void rvm_machine_end_change(rvm_machine *machine);
 
-/* Makes good a host's callback that failed without an error, or with a status of its own; what it ends with. */
+/* Completes the failure of a host callback, which may have set no error or returned an invalid status.  Returns the
+   status of *error. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
 
-/* Whether the machine must not be freed: another thread is inside it, or this one by more than rvm_machine_enter. */
+/* Returns whether the machine must not be freed: another thread is inside it, or this thread is in a run. */
 int rvm_machine_is_in_use(const rvm_machine *machine);
-/* Releases what rvm_machine_drop has left. */
+/* Releases the values that rvm_machine_drop queued. */
 void rvm_machine_release_dropped(rvm_machine *machine);
 
-/* The thread's state before a run, which the end of the run restores. */
+/* The thread's state before a run, which rvm_machine_end_run restores. */
 typedef struct rvm_outer_run {
   rvm_machine *machine;
   rvm_budget *budget;
 } rvm_outer_run;
 
-/* Enters the machine for a call from C, within its limits; BUSY where another thread is inside. */
+/* Enters the machine for a call from C, and sets the limits of the run if it is the outermost call.  Returns BUSY if
+   another thread is inside. */
 rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm_value *error);
 void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer);
 
-/* ---- its parts ---- */
+/* ---- parts of a machine ---- */
 
-/* Whether the executable may run here; UNSUPPORTED: no. */
+/* Fails with UNSUPPORTED if the executable cannot run on this host or was loaded for checking only. */
 rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error);
 static inline int rvm_machine_has_function(const rvm_machine *machine, int32_t index) {
   return machine && index >= 0 && index < machine->executable->function_count;
 }
-/* Whether its program may call a registered function by its name. */
+/* Returns whether the machine's program may call a registered function by its name. */
 int rvm_machine_may_call(const rvm_machine *machine, const char *name);
 /* Returns the pool that the machine allocates storages in. */
 rvm_pool *rvm_machine_pool(rvm_machine *machine);
-uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
-/* Hands the values to the print hook. */
+uint64_t rvm_machine_random(rvm_machine *machine); /* returns the next random number */
+/* Passes the values to the host's print callback, if there is one. */
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error);
 
 #endif

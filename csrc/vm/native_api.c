@@ -1,4 +1,5 @@
-/* native_api.c: what native code calls of the runtime: the table that it is given when it is loaded. */
+/* native_api.c: the functions of the runtime that native code calls: a table that a native library receives when it is
+   loaded (rvm_native_api in native.h). */
 #include "cold.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ static int32_t native_is_ending(rvm_machine *machine) {
   return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
-/* Calls the kernel with copies of those of its `inputs` that the host can change. */
+/* Calls the kernel with private copies of those of its `inputs` that the host could change during the call. */
 static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs,
                                    int32_t input_count, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);
@@ -43,7 +44,7 @@ static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function ker
   for (; made < input_count && !status; made++) {
     const int32_t i = inputs[made];
     owned[made].tag = RVM_TAG_NIL;
-    if (i >= count || arguments[i].tag != RVM_TAG_TENSOR) continue; /* which the kernel refuses */
+    if (i >= count || arguments[i].tag != RVM_TAG_TENSOR) continue; /* the kernel rejects it */
     status = rvm_tensor_make_private(machine->pool, arguments[i].as.tensor, &owned[made]);
     if (status) {
       *result = owned[made];
@@ -60,7 +61,7 @@ static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function ker
 static rvm_status native_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs,
                                            int32_t input_count, const rvm_value *arguments, int32_t count,
                                            rvm_value *result) {
-  /* Without a machine, as in an export, the caller must not change the inputs. */
+  /* Without a machine, as in an ahead-of-time export, the caller must not change the inputs during the call. */
   for (int32_t k = 0; k < input_count && self; k++) {
     const int32_t i = inputs[k];
     if (i < count && arguments[i].tag == RVM_TAG_TENSOR && !rvm_tensor_is_private(arguments[i].as.tensor))

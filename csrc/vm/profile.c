@@ -1,4 +1,5 @@
-/* profile.c: an instrument that measures calls: how many, how long, over how many bytes, of how many operations. */
+/* profile.c: an instrument that measures calls: their number, time, bytes and operations, and the time of each
+   instruction of kernels. */
 #include "cold.h"
 
 #include <math.h>
@@ -8,19 +9,19 @@
 #include "dtype.h"
 #include "machine.h"
 
-/* A measured call under way.  They are inside each other where a function of the host calls the machine. */
+/* An active measured call.  Calls are nested if a host function calls the machine. */
 typedef struct open_call {
-  int64_t started, inner; /* nanoseconds; inner: in measured calls that it made */
-  int64_t looked;         /* when its present instruction began, without `inner` since then */
-  int32_t instruction;    /* of a kernel; -1: none */
+  int64_t started, inner;      /* start time, and nanoseconds in nested measured calls */
+  int64_t instruction_started; /* start of the current instruction, plus the time of nested calls since then */
+  int32_t instruction;         /* current instruction of a kernel, or -1 */
 } open_call;
 
-/* The count and the time of an instruction of a kernel.  The time includes that of measuring it. */
+/* The count and the time of an instruction of a kernel.  The time includes the cost of measuring it. */
 typedef struct instruction_row {
   int64_t count, nanoseconds;
 } instruction_row;
 
-/* What calls of a function compute and read, as rvm_profile_count takes it. */
+/* The operations and reads of a function's calls, encoded as rvm_profile_count describes. */
 typedef struct sums {
   int64_t *code;
   int32_t length;
@@ -29,13 +30,13 @@ typedef struct sums {
 struct rvm_profile {
   const rvm_executable *executable;
   open_call *open;
-  int64_t depth, room; /* of `open` */
+  int64_t depth, capacity; /* active calls, and the number allocated */
   int32_t function_count;
-  sums *counts;                   /* a row for each function */
-  instruction_row **instructions; /* of each kernel in kernel bytecode; NULL: they are not measured */
-  int64_t clock_picoseconds;      /* that reading the clock takes */
-  rvm_profile_call *calls;        /* recorded, up to `most_calls` of them */
-  int64_t call_count, call_room, most_calls;
+  sums *counts;                   /* one per function */
+  instruction_row **instructions; /* one row per kernel in kernel bytecode; NULL if instructions are not measured */
+  int64_t clock_picoseconds;      /* duration of rvm_clock_now() */
+  rvm_profile_call *calls;        /* recorded calls, at most `most_calls` */
+  int64_t call_count, call_capacity, most_calls;
   rvm_profile_row rows[];
 };
 
@@ -47,14 +48,14 @@ static int64_t storage_bytes(rvm_value value) {
   return value.tag == RVM_TAG_STORAGE ? ((const rvm_storage *)value.as.object)->size_bytes : 0;
 }
 
-/* The code that is still to be read, and the arguments that it is about. */
+/* The code that has not been read yet, and the arguments of the call that it describes. */
 typedef struct reader {
   const int64_t *next, *end;
   const rvm_value *arguments;
   int32_t count;
 } reader;
 
-/* The size that a factor names; NaN where there is none. */
+/* Reads a factor.  Returns the size of the axis that it names, or NaN if there is none. */
 static double read_factor(reader *code) {
   if (code->end - code->next < 2) {
     code->next = code->end;
@@ -66,7 +67,7 @@ static double read_factor(reader *code) {
   return axis >= 0 && axis < tensor->ndim ? (double)tensor->shape[axis] : NAN;
 }
 
-/* The next sum; NaN where it is not known, and where the code has no more. */
+/* Reads a sum.  Returns its value, or NaN if it is unknown or the code has ended. */
 static double read_sum(reader *code) {
   if (code->next == code->end) return NAN;
   int64_t terms = *code->next++;
@@ -80,7 +81,7 @@ static double read_sum(reader *code) {
   return total;
 }
 
-/* The bytes of an argument of which `elements` are read at most; NaN: all of them. */
+/* Returns the bytes read of an argument of which at most `elements` are read.  NaN means all elements. */
 static int64_t read_bytes(rvm_value argument, double elements) {
   int64_t all = value_bytes(argument);
   if (argument.tag != RVM_TAG_TENSOR || isnan(elements)) return all;
@@ -92,25 +93,25 @@ static int is_builtin(const rvm_profile *profile, int32_t function) {
   return rvm_is_builtin_name(rvm_executable_function_name(profile->executable, function));
 }
 
-static rvm_status make_room(rvm_profile *profile, rvm_value *error) {
-  int64_t room = profile->room ? 2 * profile->room : 16;
-  open_call *open = rvm_grow(profile->open, profile->depth, room, sizeof *open);
+static rvm_status grow_open_calls(rvm_profile *profile, rvm_value *error) {
+  int64_t capacity = profile->capacity ? 2 * profile->capacity : 16;
+  open_call *open = rvm_grow(profile->open, profile->depth, capacity, sizeof *open);
   if (!open) return rvm_out_of_memory(error);
   profile->open = open;
-  profile->room = room;
+  profile->capacity = capacity;
   return RVM_OK;
 }
 
-/* Records a call that has ended, as long as there are fewer than `most_calls`. */
+/* Records a call that has ended, unless `most_calls` are recorded already. */
 static rvm_status record(rvm_profile *profile, rvm_profile_call call, rvm_value *error) {
   if (profile->call_count == profile->most_calls) return RVM_OK;
-  if (profile->call_count == profile->call_room) {
-    int64_t room = profile->call_room ? 2 * profile->call_room : 256;
-    if (room > profile->most_calls) room = profile->most_calls;
-    rvm_profile_call *calls = rvm_grow(profile->calls, profile->call_count, room, sizeof *calls);
+  if (profile->call_count == profile->call_capacity) {
+    int64_t capacity = profile->call_capacity ? 2 * profile->call_capacity : 256;
+    if (capacity > profile->most_calls) capacity = profile->most_calls;
+    rvm_profile_call *calls = rvm_grow(profile->calls, profile->call_count, capacity, sizeof *calls);
     if (!calls) return rvm_out_of_memory(error);
     profile->calls = calls;
-    profile->call_room = room;
+    profile->call_capacity = capacity;
   }
   profile->calls[profile->call_count++] = call;
   return RVM_OK;
@@ -125,7 +126,7 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
                     "profile: function index %d is out of range; the profiled executable has %d functions; use one "
                     "profile per executable",
                     function, profile->function_count);
-  rvm_status status = profile->depth == profile->room ? make_room(profile, error) : RVM_OK;
+  rvm_status status = profile->depth == profile->capacity ? grow_open_calls(profile, error) : RVM_OK;
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
   call->inner = 0;
@@ -134,12 +135,12 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   return RVM_OK;
 }
 
-/* The present instruction of a call has ended. */
+/* Adds the time of the current instruction, which ends now. */
 static void end_instruction(const rvm_profile *profile, const open_call *call, int32_t function, int64_t now) {
   if (call->instruction < 0) return;
   instruction_row *row = &profile->instructions[function][call->instruction];
   row->count++;
-  row->nanoseconds += now - call->looked;
+  row->nanoseconds += now - call->instruction_started;
 }
 
 static int is_measured(const rvm_profile *profile, int32_t function, int32_t instruction) {
@@ -148,7 +149,7 @@ static int is_measured(const rvm_profile *profile, int32_t function, int32_t ins
          (uint32_t)instruction < profile->executable->kernels[function].code_count;
 }
 
-/* The time between two calls of this is that of the earlier instruction. */
+/* Called before each instruction.  The time between two calls is that of the earlier instruction. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   const rvm_profile *profile = host;
   if (!is_measured(profile, function, instruction))
@@ -160,7 +161,7 @@ static rvm_status instruction(void *host, int32_t function, int32_t instruction,
   const int64_t now = rvm_clock_now();
   end_instruction(profile, call, function, now);
   call->instruction = instruction;
-  call->looked = now;
+  call->instruction_started = now;
   return RVM_OK;
 }
 
@@ -176,7 +177,7 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   row->nanoseconds += elapsed - call->inner;
   if (profile->depth > 0) {
     profile->open[profile->depth - 1].inner += elapsed;
-    profile->open[profile->depth - 1].looked += elapsed;
+    profile->open[profile->depth - 1].instruction_started += elapsed;
   }
   int64_t bytes = 0;
   if (is_builtin(profile, function)) {
@@ -230,7 +231,7 @@ static void release_instructions(instruction_row **rows, int32_t function_count)
   rvm_free(rows);
 }
 
-/* Returns the time that reading the clock takes: the least mean of several series, which interrupts do not disturb. */
+/* Returns the duration of rvm_clock_now() in picoseconds: the least mean of several series, to exclude interrupts. */
 static int64_t measure_clock(void) {
   enum { SERIES = 16, READS = 64 };
   int64_t least = INT64_MAX;

@@ -1,4 +1,4 @@
-/* registry.c: functions by name: the builtins, which are fixed, and those of the host. */
+/* registry.c: see registry.h. */
 #include "cold.h"
 
 #include "registry.h"
@@ -15,12 +15,12 @@ typedef struct entry {
   void *self;
 } entry;
 
-/* The one global of the library: the host's functions, sorted by name. */
+/* The registered functions, sorted by name.  Guarded by `lock`; the only global state of the library. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
-/* A child of fork finds the table whole and the lock free, whatever other threads were doing. */
+/* The lock is held across fork, so that the child finds a consistent table and a free lock. */
 static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
@@ -33,7 +33,7 @@ static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
 
 const char *rvm_builtin_name(enum rvm_builtin builtin) { return builtin_names[builtin]; }
 
-/* The number of the builtin of that name; -1: there is none. */
+/* Returns the index of a builtin in builtins.def, or -1 if there is none of that name. */
 static int32_t builtin_number(const char *name) {
   if (!rvm_is_builtin_name(name)) return -1;
   for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
@@ -41,7 +41,8 @@ static int32_t builtin_number(const char *name) {
   return -1;
 }
 
-/* Where `name` is in `entries`, or where it would be inserted.  Under the lock. */
+/* Returns the index of `name` in `entries` and sets *found, or returns the index at which it would be inserted.  The
+   caller must hold the lock. */
 static int32_t entry_position(const char *name, int32_t *found) {
   int32_t low = 0, high = entry_count;
   *found = 0;
@@ -80,7 +81,7 @@ int32_t rvm_is_registered(const char *name) {
   return rvm_function_find(name, &function, &self);
 }
 
-/* Room for one more entry; under the lock. */
+/* Grows `entries` for one more entry.  Returns 0 if there is no memory.  The caller must hold the lock. */
 static int32_t entries_grow(void) {
   if (entry_count < entry_capacity) return 1;
   int32_t capacity = entry_capacity ? entry_capacity * 2 : 16;
@@ -91,7 +92,7 @@ static int32_t entries_grow(void) {
   return 1;
 }
 
-/* Takes the ownership of `name` when it succeeds; under the lock. */
+/* Adds or replaces an entry, which takes ownership of `name` on success.  The caller must hold the lock. */
 static rvm_status entry_put(char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
   int32_t found, position = entry_position(name, &found);
   if (found && !replace) return rvm_fail(error, RVM_BUSY, "register: the name \"%s\" is already registered", name);
@@ -143,7 +144,7 @@ rvm_status rvm_unregister(const char *name, rvm_value *error) {
   return found ? RVM_OK : rvm_fail_unknown(name, error);
 }
 
-/* ---- unknown names ---- */
+/* ---- suggestions for unknown names ---- */
 
 enum { NEAR_COUNT = 3, NEAR_BYTES = 96 };
 
@@ -153,7 +154,7 @@ typedef struct near_names {
   char name[NEAR_COUNT][NEAR_BYTES];
 } near_names;
 
-/* How many letters must be added, removed or changed (Levenshtein), for names shorter than NEAR_BYTES. */
+/* Returns the Levenshtein distance of two names.  `b` must be shorter than NEAR_BYTES. */
 static int32_t edit_distance(const char *a, const char *b) {
   int32_t row[NEAR_BYTES], length = (int32_t)strlen(b);
   for (int32_t j = 0; j <= length; j++) row[j] = j;
@@ -171,7 +172,7 @@ static int32_t edit_distance(const char *a, const char *b) {
   return row[length];
 }
 
-/* Keeps `known` if it is among the nearest so far. */
+/* Keeps `known` if it is among the nearest names so far. */
 static void near_add(near_names *nearest, const char *name, const char *known) {
   if (strlen(known) >= NEAR_BYTES) return;
   int32_t distance = edit_distance(name, known), i;

@@ -1,3 +1,4 @@
+/* stack.c: see stack.h. */
 #include "stack.h"
 
 #include <string.h>

@@ -1,13 +1,14 @@
-/* stack.h: the value stack of a machine, and the windows of its frames. */
+/* stack.h: the value stack of a machine and the windows of its frames. */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
 
 #include "machine.h"
 
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
-/* Moves the `count` values from `values` on down to the top. */
+/* Moves `count` owned or borrowed values from `values` down to the top of the stack, and clears the slots that they
+   leave. */
 void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count);
-/* Releases what the last frame holds, and removes it; the top is then where its registers began. */
+/* Releases the registers of the last frame and pops it.  The top of the stack is then the start of its window. */
 void rvm_machine_pop_frame(rvm_machine *machine);
 
 static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
@@ -16,15 +17,15 @@ static inline void rvm_retain_all(const rvm_value *values, int64_t count) {
 static inline void rvm_release_all(rvm_value *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) rvm_release(&values[i]);
 }
-/* The owned ones at the top.  A release may run code of the host's that calls the machine, here as everywhere: what is
-   still wanted must lie below the top. */
+/* Releases `count` owned values at the top of the stack.  A release may run host code that calls the machine and
+   overwrites the stack above its top: values that are still needed must be below the top. */
 static inline void rvm_release_top(rvm_machine *machine, int64_t count) {
   rvm_value *values = machine->head.top;
   machine->head.top = values + count;
   rvm_release_all(values, count);
   machine->head.top = values;
 }
-/* Clears values that were borrowed, without releasing them. */
+/* Clears borrowed values without releasing them. */
 static inline void rvm_forget_all(rvm_value *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) values[i].tag = RVM_TAG_NIL;
 }

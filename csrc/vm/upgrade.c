@@ -1,4 +1,5 @@
-/* upgrade.c: native code that replaces the bytecode of a machine. */
+/* upgrade.c: is_compiled_from the bytecode of a machine by native code.  rvm_machine_upgrade queues the new code from
+   any thread; the thread inside the machine applies it (apply_upgrades in machine.c). */
 #include "cold.h"
 
 #include <string.h>
@@ -6,15 +7,16 @@
 #include "errors.h"
 #include "machine.h"
 
-/* Whether `compiled` has the function table of `executable`, or fewer functions, all of them kernels of that table. */
-static int fits(const rvm_executable *compiled, const rvm_executable *executable) {
+/* Returns whether `compiled` has the function table of `executable`, or fewer functions, all of which are kernels of
+   that table. */
+static int matches_functions(const rvm_executable *compiled, const rvm_executable *executable) {
   const int is_whole = compiled->function_count == executable->function_count;
   for (int32_t i = 0; i < compiled->function_count; i++) {
     const rvm_function_record *new = &compiled->functions[i];
     const char *name = rvm_executable_function_name(compiled, i);
-    const int32_t place = is_whole ? i : rvm_executable_find(executable, name);
-    if (place < 0 || strcmp(name, rvm_executable_function_name(executable, place)) != 0) return 0;
-    const rvm_function_record *old = &executable->functions[place];
+    const int32_t index = is_whole ? i : rvm_executable_find(executable, name);
+    if (index < 0 || strcmp(name, rvm_executable_function_name(executable, index)) != 0) return 0;
+    const rvm_function_record *old = &executable->functions[index];
     const int becomes_native = is_whole && old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native;
     if (old->parameter_count != new->parameter_count || (old->kind != new->kind && !becomes_native)) return 0;
     if (!is_whole && new->kind != RVM_KIND_kernel) return 0;
@@ -22,8 +24,8 @@ static int fits(const rvm_executable *compiled, const rvm_executable *executable
   return compiled->function_count <= executable->function_count;
 }
 
-/* Whether the native code of `compiled` was compiled from the bytecode and constants of `executable`. */
-static int replaces(const rvm_executable *compiled, const rvm_executable *executable) {
+/* Returns whether the native code of `compiled` was compiled from the bytecode and constants of `executable`. */
+static int is_compiled_from(const rvm_executable *compiled, const rvm_executable *executable) {
   unsigned char digest[RVM_SHA256_BYTES];
   const unsigned char *replaced = rvm_executable_replaced(compiled);
   return replaced && rvm_executable_digest(executable, digest, NULL) == RVM_OK &&
@@ -41,12 +43,12 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
   RVM_EXPECT_POINTER(compiled, error);
   rvm_status status = rvm_expect_runnable(compiled, error);
   if (status) return status;
-  if (!fits(compiled, machine->executable))
+  if (!matches_functions(compiled, machine->executable))
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
                     "upgrade: the new executable's function table differs from the old one's");
   if (is_upgraded_with(machine, compiled))
     return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has this native code");
-  if (!replaces(compiled, machine->executable))
+  if (!is_compiled_from(compiled, machine->executable))
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
                     "upgrade: the native code was compiled for another program: it states another digest of the "
                     "bytecode and constants");

@@ -11,7 +11,7 @@ Reference
     the current thread of the machine.
 Callable
     A Reference to a function or closure, called as `callee(*arguments)`.  If the Callable is not `direct`, or if
-    arguments are passed by name, the call goes to the method `call_otherwise` of the subtype.
+    arguments are passed by name, the call goes to the method `call_indirect` of the subtype.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from relvm._binding import (  # noqa: E402
     take_result,
 )
 from relvm._binding import call_packed as CALL_PACKED  # noqa: E402
-from relvm._binding import let_go as LET_GO  # noqa: E402
+from relvm._binding import release_object as RELEASE_OBJECT  # noqa: E402
 
 __all__ = [
     "CALL_PACKED",
-    "LET_GO",
+    "RELEASE_OBJECT",
     "Callable",
     "Objects",
     "Reference",

@@ -24,8 +24,8 @@ def _value(address: int) -> Any:
     return ffi.cast("rvm_value *", address)
 
 
-def _busy(what: Any, objects: Objects) -> RelvmBusyError:
-    name = what if isinstance(what, str) else what.name
+def _busy(subject: Any, objects: Objects) -> RelvmBusyError:
+    name = subject if isinstance(subject, str) else subject.name
     return RelvmBusyError(f"{name}: the machine is running in another thread; create one machine per thread")
 
 
@@ -46,10 +46,10 @@ binding.install(
     failure=lambda status, address: failure(status, _value(address)),
     ended=lambda callee, arguments, status, address: callee.run_error(arguments, status, _value(address)),
     busy=_busy,
-    misfit=argument_error,
-    carry=store_exception,
+    argument_error=argument_error,
+    keep_exception=store_exception,
     unregistered=lambda named: RelvmNameError(f"the packed function {named.name} is no longer registered"),
-    hostless=lambda named: no_python_caller_error(named.name),
+    no_caller=lambda named: no_python_caller_error(named.name),
     uncopyable=_uncopyable,
-    unfit_result=lambda named, error: located(error, f"the result of {named.name}"),
+    result_error=lambda named, error: located(error, f"the result of {named.name}"),
 )

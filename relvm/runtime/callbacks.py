@@ -59,11 +59,11 @@ def no_python_caller_error(name: str) -> RelvmUnsupportedError:
 @ffi.def_extern(onerror=handle_callback_error)
 def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
     objects = calling_machine("vm.builtin.print")
-    outer, objects.taken = objects.taken, 0
+    outer, objects.converted_bytes = objects.converted_bytes, 0
     try:
         values = all_to_python(objects, ffi.cast("int64_t *", arguments), count)
     finally:
-        objects.taken = outer
+        objects.converted_bytes = outer
     objects.print(*values)
     return 0
 

@@ -24,7 +24,7 @@ class Closure(Callable):
 
     name = "the function"  # the name in messages
 
-    def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
+    def call_indirect(self, /, *arguments: Any, **named: Any) -> Any:
         """Reject a call with `named` arguments.  The C binding (binding.c) handles all other calls.
 
         Raises

@@ -209,7 +209,7 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
     call, release_function = (
         ffi.cast("rvm_packed_function", binding.CALL_PACKED),
-        ffi.cast("void (*)(void *)", binding.LET_GO),
+        ffi.cast("void (*)(void *)", binding.RELEASE_OBJECT),
     )
     encoded = name.encode(errors="replace").replace(b"\0", b"?")
     status = lib.rvm_machine_function_new(objects.machine, encoded, call, named, release_function, value_at(words, 0))
@@ -353,11 +353,11 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 
     Raise RelvmMemoryError or RelvmTimeoutError if the machine's limit of memory or time is exceeded.
     """
-    if objects.taken < 0:
+    if objects.converted_bytes < 0:
         return
-    objects.taken += size_bytes
+    objects.converted_bytes += size_bytes
     error = ffi.new("rvm_value *")
-    status = lib.rvm_machine_afford(objects.machine, objects.taken, error)
+    status = lib.rvm_machine_afford(objects.machine, objects.converted_bytes, error)
     if status:
         raise failure(status, error)
 

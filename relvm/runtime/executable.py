@@ -153,17 +153,19 @@ class Executable(Displayed):
         error = ffi.new("rvm_value *")
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
-        let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
+        release_object = ffi.cast("void(*)(void *)", binding.RELEASE_OBJECT)
         chosen = {
             "trust_native": bool(trust_native or is_built_by_user),
             "check_only": bool(check_only or is_untrusted),
         }
         chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere), "portable": portable}
         allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
-        options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
+        options = ffi.new(
+            "rvm_load_options *", chosen | allowed | {"release": release_object, "release_argument": held}
+        )
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
-            let_go(held)
+            release_object(held)
             raise failure(status, error, where)
         self.pointer = pointer[0]
         self.is_trusted = trust_native

@@ -88,7 +88,7 @@ class Function(Closure):
             lines += ["", "Returns", "-------", result]
         return "\n".join(map(terminal, lines))
 
-    def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
+    def call_indirect(self, /, *arguments: Any, **named: Any) -> Any:
         """Handle a call that the C binding passes on to Python.
 
         The C binding passes on calls with arguments by parameter name.  It also passes on all calls of a function with

@@ -35,7 +35,7 @@ class Invoker(Objects):
         self.stop: Callable[..., None] | None = None  # callback of the debugger
         self.upgrade = executable.upgrade  # None after it has ended
         self.parts_in_use = 0  # number of parts of the upgrade in use
-        self.restless = self.upgrade is not None
+        self.needs_poll = self.upgrade is not None
         self.is_closed = False
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Invoker(Objects):
             upgrade.add_run_time(self.take_run_time())
         if upgrade.has_ended:
             self.upgrade = None
-            self.restless = False
+            self.needs_poll = False
             if upgrade.executable:
                 self._switch_to(upgrade.executable)
             return

@@ -1,8 +1,8 @@
-/* allocation.h: makes allocations of the runtime fail, on purpose. */
+/* allocation.h: makes an allocation of the runtime fail. */
 #ifndef RELVM_TEST_ALLOCATION_H
 #define RELVM_TEST_ALLOCATION_H
 
-/* The allocation after so many good ones fails, once; negative: none does. */
+/* The number of allocations that succeed before one fails.  Negative if none fails. */
 extern long allocations_left;
 
 #endif

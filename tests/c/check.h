@@ -1,4 +1,4 @@
-/* check.h: what the C tests check with.  A failed check is printed and counted; main returns CHECK_RESULT(). */
+/* check.h: the checks of the C tests.  A failed check is printed and counted; main returns CHECK_RESULT(). */
 #ifndef RELVM_TEST_CHECK_H
 #define RELVM_TEST_CHECK_H
 
@@ -28,7 +28,7 @@ static int checks_failed;
     }                                                                                                          \
   } while (0)
 
-/* The call succeeds; its error, in `value`, is printed otherwise. */
+/* Checks that the call succeeds.  Otherwise prints its error, which is in `value`. */
 #define CHECK_OK(call, value)                                                        \
   do {                                                                               \
     rvm_status status_ = (call);                                                     \
@@ -39,8 +39,8 @@ static int checks_failed;
     }                                                                                \
   } while (0)
 
-/* The call fails with `status`, and its error, in `value`, has that status and `text` in its message; it is
-   released. */
+/* Checks that the call fails with `status`, and that its error, in `value`, has that status and `text` in its message.
+   Releases the error. */
 #define CHECK_FAILS(call, status, text, value) check_fails(__FILE__, __LINE__, #call, (call), status, text, &(value))
 
 static inline void check_fails(const char *file, int line, const char *call, rvm_status got, rvm_status expected,
@@ -68,7 +68,7 @@ static inline void check_fails(const char *file, int line, const char *call, rvm
 
 static inline rvm_value int_value(int64_t i) { return (rvm_value){.tag = RVM_TAG_INT, .as.i = i}; }
 
-/* A value that a test needs and that is no matter of the test. */
+/* Creates a value that a test needs but does not test.  Ends the program if that fails. */
 #define MAKE(value, call)                                            \
   do {                                                               \
     if ((call) != RVM_OK) {                                          \

@@ -1,4 +1,4 @@
-/* image.h: executables for tests, built piece by piece.  What is built need not be valid. */
+/* image.h: builds executables for tests, piece by piece.  They may be invalid. */
 #ifndef RELVM_TEST_IMAGE_H
 #define RELVM_TEST_IMAGE_H
 
@@ -22,16 +22,16 @@ static inline void *buffer_add(buffer *to, const void *bytes, size_t size) {
     to->capacity = (to->size + size) * 2;
     to->bytes = realloc(to->bytes, to->capacity);
   }
-  void *place = to->bytes + to->size;
-  if (size > 0) memset(place, 0, size);
-  if (bytes && size > 0) memcpy(place, bytes, size);
+  void *dst = to->bytes + to->size;
+  if (size > 0) memset(dst, 0, size);
+  if (bytes && size > 0) memcpy(dst, bytes, size);
   to->size += size;
-  return place;
+  return dst;
 }
 
 static inline void buffer_pad(buffer *to) { buffer_add(to, NULL, (64 - to->size % 64) % 64); }
 
-/* Offsets are from the start of the string bytes until image_finish. */
+/* Adds a string.  Offsets are from the start of the string bytes until image_finish. */
 static inline uint32_t image_string(image *to, const char *text) {
   rvm_string_record record = {.offset = (uint32_t)to->string_bytes.size, .length = (uint32_t)strlen(text)};
   buffer_add(&to->string_records, &record, sizeof record);
@@ -43,7 +43,7 @@ static inline rvm_function_record *image_record(image *to, uint32_t function) {
   return (rvm_function_record *)to->functions.bytes + function;
 }
 
-/* A function; `parameters`: names separated by blanks, or NULL for any number.  Returns its index. */
+/* Adds a function and returns its index.  `parameters` are names separated by blanks, or NULL for any number. */
 static inline uint32_t image_function(image *to, uint32_t kind, const char *name, const char *parameters,
                                       uint32_t registers) {
   rvm_function_record record = {.kind = kind, .symbol = RVM_NO_STRING, .registers = registers};
@@ -68,7 +68,7 @@ static inline uint32_t image_packed(image *to, const char *name) {
   return image_function(to, RVM_KIND_packed, name, NULL, 0);
 }
 
-/* Begins a bytecode function, whose code is what is added until the next begins. */
+/* Begins a bytecode function, whose code is all that is added before the next function begins.  Returns its index. */
 static inline uint32_t image_bytecode(image *to, const char *name, const char *parameters, uint32_t registers) {
   return image_function(to, RVM_KIND_bytecode, name, parameters, registers);
 }
@@ -88,7 +88,7 @@ static inline void image_words(image *to, const uint32_t *words, size_t count) {
 #define N ARG(NIL, 0)
 
 #define WORDS(to, ...) image_words(to, (uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4)
-/* The words between the count and the end are the arguments. */
+/* Adds a call.  The arguments of the macro after `function` are the arguments of the call. */
 #define CALL(to, destination, function, ...)    \
   WORDS(to, RVM_OP_call, destination, function, \
         (uint32_t)(sizeof((uint32_t[]){0, ##__VA_ARGS__}) / 4 - 1), ##__VA_ARGS__)
@@ -97,7 +97,7 @@ static inline void image_words(image *to, const uint32_t *words, size_t count) {
 #define IF(to, r, jump) WORDS(to, RVM_OP_if, r, (uint32_t)(jump))
 #define RESET(to, r) WORDS(to, RVM_OP_reset, r)
 
-/* The words that the code has so far: for jumps. */
+/* Returns the number of words of code so far, for jumps. */
 static inline int32_t image_here(const image *to) { return (int32_t)(to->code.size / 4); }
 static inline void image_patch(image *to, int32_t word, int32_t value) { memcpy(to->code.bytes + word * 4, &value, 4); }
 
@@ -146,7 +146,7 @@ static inline uint32_t image_tensor(image *to, uint32_t dtype, uint32_t rank, co
   return image_add_constant(to, constant, dims);
 }
 
-/* A native section with that shared library. */
+/* Adds a native section with a shared library. */
 static inline void image_native(image *to, const char *triple, const char *cpu, const void *library,
                                 size_t size_bytes) {
   uint32_t header[16] = {RVM_ABI_VERSION, image_string(to, triple), image_string(to, cpu)};
@@ -154,12 +154,12 @@ static inline void image_native(image *to, const char *triple, const char *cpu, 
   buffer_add(&to->native, library, size_bytes);
 }
 
-/* Makes the native section of an image the one that replaces the bytecode of `executable`. */
+/* Makes the native section of an image replace the bytecode of `executable`. */
 static inline void image_replaces(image *to, const rvm_executable *executable) {
   rvm_executable_digest(executable, to->native.bytes + 16, NULL);
 }
 
-/* The checksum of the header and the section table, put where it belongs. */
+/* Stores the checksum of the header and the section table. */
 static inline void image_seal(unsigned char *file) {
   uint32_t section_count, checksum = 0;
   memcpy(&section_count, file + 12, 4);
@@ -168,14 +168,14 @@ static inline void image_seal(unsigned char *file) {
   memcpy(file + 24, &checksum, 4);
 }
 
-/* Puts the checksums of changed sections right. */
+/* Stores the checksums of sections that were changed. */
 static inline void image_reseal(unsigned char *file) {
   uint32_t section_count;
   memcpy(&section_count, file + 12, 4);
   for (uint32_t i = 0; i < section_count; i++) {
-    uint64_t place[2];
-    memcpy(place, file + 64 + 32 * i + 8, sizeof place);
-    uint32_t checksum = rvm_crc32c(0, file + place[0], (int64_t)place[1]);
+    uint64_t section[2];
+    memcpy(section, file + 64 + 32 * i + 8, sizeof section);
+    uint32_t checksum = rvm_crc32c(0, file + section[0], (int64_t)section[1]);
     memcpy(file + 64 + 32 * i + 4, &checksum, 4);
   }
   image_seal(file);
@@ -188,7 +188,7 @@ static inline void section_parts(buffer *section, const uint32_t *counts, size_t
   buffer_add(section, second.bytes, second.size);
 }
 
-/* The finished file, 64-byte aligned, to be freed; the image is empty afterwards. */
+/* Returns the file, 64-byte aligned, which the caller frees.  The image is empty afterwards. */
 static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
   buffer strings = {0}, functions = {0}, constants = {0}, file = {0};
   for (uint32_t i = 0; i < from->string_count; i++)
@@ -268,9 +268,9 @@ static inline rvm_status image_load(image *from, loaded *to, rvm_value *error) {
   return rvm_executable_load(to->bytes, to->size_bytes, &options, &to->executable, error);
 }
 
-static inline void loaded_release(loaded *what) {
-  rvm_executable_release(what->executable);
-  free(what->bytes);
+static inline void loaded_release(loaded *exe) {
+  rvm_executable_release(exe->executable);
+  free(exe->bytes);
 }
 
 #endif

@@ -1,11 +1,11 @@
-/* kernel.h: programs of kernel bytecode for tests, built piece by piece.  What is built need not be valid. */
+/* kernel.h: builds programs of kernel bytecode for tests, piece by piece.  They may be invalid. */
 #ifndef RELVM_TEST_KERNEL_H
 #define RELVM_TEST_KERNEL_H
 
 #include "image.h"
 #include "kernel_program.h"
 
-/* The words of the header, as the file has them. */
+/* The words of the header in the order of the file format. */
 enum {
   VERSION,
   TENSOR_WORDS,
@@ -56,20 +56,20 @@ static inline void kernel_message(kernel *to, const char *text) {
   to->header[MESSAGES]++;
 }
 
-/* Returns the first entry. */
+/* Adds entries to the argument table.  Returns the index of the first. */
 static inline uint16_t kernel_arguments(kernel *to, const uint16_t *arguments, size_t count) {
   buffer_add(&to->arguments, arguments, count * 2);
   to->header[ARGUMENTS] += (uint32_t)count;
   return (uint16_t)(to->header[ARGUMENTS] - count);
 }
 
-/* words: the opcode and its operands */
+/* Adds an instruction: an opcode and its operands. */
 static inline void kernel_step(kernel *to, const uint16_t words[8]) {
   buffer_add(&to->code, words, sizeof(rvm_kernel_instruction));
   to->header[STEPS]++;
 }
 
-/* The bytes, 64-byte aligned, to be freed; the kernel is empty afterwards. */
+/* Returns the bytes, 64-byte aligned, which the caller frees.  The kernel is empty afterwards. */
 static inline unsigned char *kernel_finish(kernel *from, int64_t *size_bytes) {
   buffer *const parts[] = {&from->tensors, &from->constants, &from->arrays,
                            &from->code,    &from->arguments, &from->messages};

@@ -1,5 +1,5 @@
-/* mutant.c: which mutant is on (verifier_mutants.py): the number in RVM_MUTANT.  A test with a mutant shows its first
-   failure at once, and is ended by the system where the mutant makes it endless. */
+/* mutant.c: selects the active mutant (verifier_mutants.py): the number in RVM_MUTANT.  A test with a mutant shows its
+   first failure at once, and the system ends it if the mutant makes it endless. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@ int rvm_mutant(void);
 
 static int number;
 
-enum { MAX_SECONDS = 4 }; /* of the processor, a multiple of what the tests take */
+enum { MAX_SECONDS = 4 }; /* of processor time, a multiple of what the tests need */
 
 __attribute__((constructor)) static void begin(void) {
   const char *text = getenv("RVM_MUTANT");

@@ -1,8 +1,8 @@
-/* native_library.c: a native section by hand, for test_native.c.  Function table: see build_of() there. */
+/* native_library.c: a native section by hand, for test_native.c.  build_of() there has the function table. */
 #include "native.h"
 
 static const rvm_native_api *api;
-static int32_t opened; /* of this copy of the library */
+static int32_t opened; /* number of calls of relvm_native_open of this copy of the library */
 
 rvm_status relvm_native_open(const rvm_native_api *given) {
   if (given->abi_version != RVM_ABI_VERSION) return RVM_UNSUPPORTED;
@@ -15,11 +15,11 @@ rvm_status relvm_native_open(const rvm_native_api *given) {
 rvm_status pair(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   rvm_value arguments[] = {r[0], c[0]}, result = {0};
   rvm_status status = api->call(machine, f[0], arguments, 2, &result);
-  r[1] = result; /* the value, or the error */
+  r[1] = result; /* the value or the error */
   return status;
 }
 
-/* descend(n) = n ? descend(n - 1) : opened, with an ill-typed condition refused */
+/* descend(n) = n ? descend(n - 1) : opened.  Fails if the condition has the wrong type. */
 rvm_status descend(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)c;
   int32_t truth;
@@ -33,7 +33,7 @@ rvm_status descend(rvm_machine *machine, rvm_value *r, const rvm_value *c, const
   return api->call(machine, f[4], &r[2], 1, &r[1]);
 }
 
-/* endless(x): only polled */
+/* endless(x): polls for ever */
 rvm_status endless(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)c, (void)f;
   for (;;) {
@@ -42,13 +42,13 @@ rvm_status endless(rvm_machine *machine, rvm_value *r, const rvm_value *c, const
   }
 }
 
-/* silent(x) fails and does not say why */
+/* silent(x): fails without an error message */
 rvm_status silent(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)machine, (void)r, (void)c, (void)f;
   return RVM_INDEX_ERROR;
 }
 
-/* pass(callee, x) = callee(x), which it ends with; the callee of the table's place x is what an int stands for */
+/* pass(callee, x) = callee(x), as a tail call.  An int callee is an index of the function table. */
 rvm_status pass(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)c;
   return api->tail_call(machine, r[0].tag == RVM_TAG_INT ? f[r[0].as.i] : r[0], &r[1], 1, &r[2]);
@@ -60,7 +60,7 @@ static rvm_value taken(rvm_value *from) {
   return value;
 }
 
-/* direct(callee, x) calls `pass` as generated code calls routines of its own: in a window above its own */
+/* direct(callee, x): calls `pass` as generated code calls routines of its library: in a window above its own. */
 rvm_status direct(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   rvm_machine_head *head = (rvm_machine_head *)machine;
   rvm_value *window = head->top;
@@ -77,7 +77,7 @@ rvm_status direct(rvm_machine *machine, rvm_value *r, const rvm_value *c, const 
   return status;
 }
 
-/* typed(n) = untyped(n) = -n, which in bytecode count down to 0 */
+/* typed(n) = untyped(n) = -n.  In bytecode, both count down to 0. */
 rvm_status typed(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)machine, (void)c, (void)f;
   r[1] = (rvm_value){.tag = RVM_TAG_INT, .as.i = -r[0].as.i};

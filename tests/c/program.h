@@ -1,11 +1,11 @@
-/* program.h: one executable that has something of everything, for tests that damage it or starve it of memory. */
+/* program.h: an executable that uses every part of the format, for tests that damage it or run out of memory. */
 #ifndef RELVM_TEST_PROGRAM_H
 #define RELVM_TEST_PROGRAM_H
 
 #include "image.h"
 
-/* main(x: a tensor of two f32, n: int) makes tuples, shapes, tensors and a closure, and returns a tuple; unless n is 0,
-   after a round of a loop it fails with a TYPE_ERROR.  Returns its index. */
+/* Builds main(x: a tensor of two f32, n: int) and returns its index.  It makes tuples, shapes, tensors and a closure,
+   and returns a tuple.  Unless n is 0, it fails with a TYPE_ERROR after one iteration of a loop. */
 static inline uint32_t program_build(image *to) {
   static const float numbers[] = {1.5f, 2.5f};
   uint32_t make_tuple = image_packed(to, "vm.builtin.make_tuple"),
@@ -37,10 +37,10 @@ static inline uint32_t program_build(image *to) {
   CALL(to, 7, slots, C(pair));
   CALL(to, 8, reshape, C(weights), C(pair));
   int32_t loop = image_here(to);
-  IF(to, 1, 0); /* patched: to the end */
+  IF(to, 1, 0); /* patched to jump to the end */
   CALL(to, 9, invoke, X, R(6), R(8));
   CALL(to, NONE, equal, R(1), R(2), I(1), I(2), C(where)); /* heap[2] = n */
-  CALL(to, 1, make_tuple);                                 /* no condition */
+  CALL(to, 1, make_tuple);                                 /* not a condition */
   GOTO(to, loop - image_here(to));
   image_patch(to, loop + 2, image_here(to) - loop);
   CALL(to, 9, invoke, X, R(6), R(8));

@@ -1,5 +1,4 @@
-/* run.h: calls of a machine, words of arithmetic and tail calls for its programs, and texts that what it calls notes
- * down. */
+/* run.h: calls of machines, code for arithmetic and tail calls, and a text in which callbacks take notes. */
 #ifndef RELVM_TEST_RUN_H
 #define RELVM_TEST_RUN_H
 
@@ -9,7 +8,8 @@
 #include "image.h"
 #include "machine.h"
 
-/* function(arguments...), which may be none: the status, and the result or error in `result`. */
+/* Calls function(arguments...), with any number of arguments.  Returns the status, and stores the result or error in
+   `result`. */
 #define RUN_ON(machine, result, function, ...)                                                   \
   rvm_machine_call(machine, (int32_t)(function), (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, \
                    COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, &(result))
@@ -18,7 +18,7 @@
 #define TAIL_CALL(to, function, ...) \
   WORDS(to, RVM_OP_tail_call, function, COUNT_OF(((uint32_t[]){__VA_ARGS__})), __VA_ARGS__)
 
-/* Nothing is left on the stacks. */
+/* Checks that the stacks of a machine are empty. */
 static inline void check_idle(const rvm_machine *machine) {
   CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 &&
         machine->entries == 0);
@@ -38,7 +38,7 @@ static inline rvm_status host_add_two(void *self, const rvm_value *arguments, in
 
 enum { NOTES_BYTES = 2000 };
 
-/* Adds to a text of NOTES_BYTES, as far as there is room. */
+/* Appends to a text of NOTES_BYTES bytes, and truncates what does not fit. */
 static inline void note(char *text, const char *format, ...) {
   va_list arguments;
   size_t used = strlen(text);

@@ -1,6 +1,6 @@
-/* steps.h: programs of the steps that bytecode becomes (predecode.c), of which each comes to the same result run
-   plainly, watched by an instrument, and step by step.  Whatever stops a run, at any step and in place of any call, the
-   machine is as before. */
+/* steps.h: runs programs of specialized steps (predecode.c) plainly, watched by an instrument, and step by step, and
+   checks that the results are the same.  It also ends runs at every step, and skips every call: the machine must be
+   idle afterwards. */
 #ifndef RELVM_TEST_STEPS_H
 #define RELVM_TEST_STEPS_H
 
@@ -10,12 +10,12 @@
 enum { MAX_STOPS = 24 };
 
 typedef struct host_state {
-  int64_t stops, ends_at; /* of the debugger: so far; the one that ends the run, or 0 */
-  int32_t skipped;        /* a function that is not called, or -1 */
+  int64_t stops, ends_at; /* of the debugger: number so far; the one that ends the run, or 0 */
+  int32_t skipped;        /* function whose calls are skipped, or -1 */
 } host_state;
 
 static image program;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine, *other;
 static rvm_value result;
 static host_state state = {.skipped = -1};
@@ -29,7 +29,7 @@ static inline rvm_value bool_value(int b) { return (rvm_value){.tag = RVM_TAG_BO
 
 /* ---- the host ---- */
 
-/* host(x, ...): x, or nil. */
+/* host(x, ...): returns x, or nil without arguments. */
 static inline rvm_status first(void *self, const rvm_value *arguments, int32_t count, rvm_value *value) {
   (void)self;
   if (count == 0) return RVM_OK;
@@ -58,9 +58,9 @@ static inline rvm_status before(void *self, int32_t function, const rvm_value *a
   return RVM_OK;
 }
 
-/* ---- every way ---- */
+/* ---- every mode ---- */
 
-static inline void look_on(int is_watched, int is_stepped) {
+static inline void observe(int is_watched, int is_stepped) {
   const rvm_instrument instrument = {.kinds = UINT32_MAX, .before = before, .host = &state};
   const rvm_debugger debugger = {.stop = stop, .host = &state};
   CHECK_OK(rvm_machine_instrument(machine, is_watched ? &instrument : NULL, &result), result);
@@ -68,8 +68,8 @@ static inline void look_on(int is_watched, int is_stepped) {
   if (is_stepped) rvm_machine_stop_within(machine, INT64_MAX);
 }
 
-/* What came of a run: the number, "true", the tag's name, or "!" and the error's message. */
-static inline void tell(rvm_status status, char *to, size_t size_bytes) {
+/* Describes the end of a run: the number, "true", the tag's name, or "!" and the error's message. */
+static inline void describe_outcome(rvm_status status, char *to, size_t size_bytes) {
   char described[RVM_DESCRIPTION_BYTES];
   if (status)
     snprintf(to, size_bytes, "!%s", result.as.error->message);
@@ -84,14 +84,14 @@ static inline void tell(rvm_status status, char *to, size_t size_bytes) {
   rvm_value_release(&result);
 }
 
-/* `expected`: what `tell` says, of an error a part of it. */
+/* Checks the end of a run in every mode: `expected` is its description, or a part of it for an error. */
 static inline void expect(int line, uint32_t function, const char *expected, int32_t count,
                           const rvm_value *arguments) {
   char got[400];
   for (int way = 0; way < 4; way++) {
-    look_on(way & 1, way & 2);
+    observe(way & 1, way & 2);
     state.stops = 0;
-    tell(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), got, sizeof got);
+    describe_outcome(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), got, sizeof got);
     const int is_same = *expected == '!' ? *got == '!' && strstr(got, expected + 1) : strcmp(got, expected) == 0;
     if (!is_same && ++checks_failed)
       printf("%s:%d: way %d: expected \"%s\", got \"%s\"\n", __FILE__, line, way, expected, got);
@@ -105,20 +105,20 @@ static inline void expect(int line, uint32_t function, const char *expected, int
     check_idle(machine);
   }
   state.ends_at = 0;
-  look_on(1, 0);
-  for (state.skipped = 0; state.skipped < rvm_executable_function_count(what.executable); state.skipped++) {
-    tell(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), got, sizeof got);
+  observe(1, 0);
+  for (state.skipped = 0; state.skipped < rvm_executable_function_count(exe.executable); state.skipped++) {
+    describe_outcome(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), got, sizeof got);
     check_idle(machine);
   }
   state.skipped = -1;
-  look_on(0, 0);
+  observe(0, 0);
 }
 
 #define EXPECT(text, function, ...)                                                            \
   expect(__LINE__, function, text, COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1, \
          (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1)
 
-/* A program begins with what the others call; its functions follow. */
+/* Begins a program with the functions that the others call. */
 static inline void begin(void) {
   host = image_packed(&program, "test.host");
   make_tuple = image_packed(&program, "vm.builtin.make_tuple");
@@ -149,19 +149,19 @@ static inline uint32_t function(const char *name, const char *parameters, uint32
 #define RETURN(number) RET(&program, number)
 
 static inline void run_with(const rvm_machine_options *options) {
-  CHECK_OK(image_load(&program, &what, &result), result);
-  if (!what.executable) exit(2);
-  CHECK_OK(rvm_machine_new(what.executable, options, &machine, &result), result);
-  CHECK_OK(rvm_machine_new(what.executable, options, &other, &result), result);
+  CHECK_OK(image_load(&program, &exe, &result), result);
+  if (!exe.executable) exit(2);
+  CHECK_OK(rvm_machine_new(exe.executable, options, &machine, &result), result);
+  CHECK_OK(rvm_machine_new(exe.executable, options, &other, &result), result);
 }
 
 static inline void end(void) {
   rvm_machine_release(machine);
   rvm_machine_release(other);
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
-/* With the host's function. */
+/* Runs the tests with the host function registered. */
 static inline int run_tests(void (*const tests[])(void), int32_t count) {
   CHECK_OK(rvm_register("test.host", first, NULL, 0, &result), result);
   for (int32_t i = 0; i < count; i++) tests[i]();

@@ -1,20 +1,21 @@
-/* sweep.c: linked around a test (the linker's --wrap), it has each call of the functions below, builtins among them,
-   run out of memory at its first allocation, then at its second, until none fails any more.  Each such failure must be
-   OUT_OF_MEMORY, or the failure that the call has anyway; the machine must be as before; the sanitizers find what
-   leaks. The test goes on with the call in which nothing failed, so its checks say whether all is usable afterwards. */
+/* sweep.c: linked around a test (the linker's --wrap).  Each call of the functions below runs out of memory at its
+   first allocation, then at its second, and so on until no allocation fails.  Each failure must be OUT_OF_MEMORY, or
+   the error of the call without a failing allocation, and the machine must be unchanged; the sanitizers find leaks.
+   The test continues with the call in which no allocation failed, so that its checks show that everything is usable
+   afterwards. */
 #include "allocation.h"
 #include "builtin_table.h"
 #include "check.h"
 #include "machine.h"
 
 enum {
-  ALL = 200,    /* the first so many allocations of a call are failed one by one, after that every tenth part more */
-  CALLS = 2000, /* so many calls of a test are swept, and every hundredth of what follows */
+  ALL = 200,    /* allocations of a call that fail one by one; then the steps grow by a tenth */
+  CALLS = 2000, /* calls of a test that are swept; then every hundredth */
 };
 
 static int is_sweeping, calls;
 
-/* What must not change: of a machine, or nothing. */
+/* The state that a failure must not change; `machine` is NULL if the call uses none. */
 typedef struct state {
   const rvm_machine *machine;
   const rvm_value *top;
@@ -41,15 +42,15 @@ static int begins(void) {
 
 static long next(long allocation) { return allocation + 1 + (allocation >= ALL ? allocation / 10 : 0); }
 
-/* Another exit status than that of a test whose checks fail. */
-static void fail(const char *what, const char *call, long allocation, rvm_status status, const rvm_value *error) {
+/* Ends the program with an exit status that differs from that of failed checks. */
+static void fail(const char *problem, const char *call, long allocation, rvm_status status, const rvm_value *error) {
   const rvm_error *got = error->tag == RVM_TAG_ERROR ? error->as.error : NULL;
-  printf("%s, allocation %ld: %s: status %d, %s %d\n", call, allocation, what, status, got ? got->message : "no error",
-         got ? got->status : 0);
+  printf("%s, allocation %ld: %s: status %d, %s %d\n", call, allocation, problem, status,
+         got ? got->message : "no error", got ? got->status : 0);
   exit(3);
 }
 
-/* UNDO takes back what the call gives when it succeeds though an allocation failed. */
+/* UNDO reverts a call that succeeds although an allocation failed. */
 #define SWEEP(name, CALL, MACHINE, ERROR, UNDO)                                                           \
   do {                                                                                                    \
     if (!(ERROR) || !begins()) return CALL;                                                               \

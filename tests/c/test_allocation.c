@@ -1,4 +1,4 @@
-/* Memory that runs out, at every allocation in turn, is an OUT_OF_MEMORY error that leaks and breaks nothing. */
+/* test_allocation.c: running out of memory, at every allocation in turn, is an OUT_OF_MEMORY error without leaks. */
 #include "allocation.h"
 #include "check.h"
 #include "program.h"
@@ -8,7 +8,7 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
   return RVM_OK;
 }
 
-/* Loads, makes a machine, calls; everything it makes it releases. */
+/* Loads an executable, creates a machine, calls it, and releases everything. */
 static rvm_status run(const unsigned char *bytes, int64_t size_bytes, int64_t n, rvm_value *result) {
   rvm_executable *executable = NULL;
   rvm_machine *machine = NULL;
@@ -35,7 +35,7 @@ static void unregister(void) {
   if (rvm_is_registered("test.function")) CHECK_OK(rvm_unregister("test.function", &error), error);
 }
 
-/* Fails the allocations one after the other until the run gets through to `expected`, whose error it makes too. */
+/* Fails each allocation in turn until the run ends with `expected`, whose error also needs memory. */
 static void sweep(int64_t n, rvm_status expected, const char *text) {
   image program = {0};
   int64_t size_bytes;
@@ -56,7 +56,7 @@ static void sweep(int64_t n, rvm_status expected, const char *text) {
       rvm_value_release(&result);
       break;
     }
-    /* The trace of an error is the one thing that may be missing without being missed. */
+    /* The trace of an error is optional: without memory, it is missing. */
     if (status == expected && expected)
       CHECK(result.as.error->trace == NULL);
     else
@@ -67,18 +67,18 @@ static void sweep(int64_t n, rvm_status expected, const char *text) {
   free(bytes);
 }
 
-/* A machine that has run out of memory in the middle of a call goes on afterwards, and what it has kept by then is
-   enough for the next call of the same kind. */
+/* A machine that has run out of memory during a call is usable afterwards, and the memory that it has kept suffices for
+   another such call. */
 static void the_machine_lives_on(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_machine *machine;
   rvm_value result, argument;
   int32_t index = (int32_t)program_build(&program);
-  MAKE(what, image_load(&program, &what, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
   argument = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){2});
   for (long allocation = 0; allocation < 5; allocation++) {
-    MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+    MAKE(machine, rvm_machine_new(exe.executable, NULL, &machine, &result));
     allocations_left = allocation;
     CHECK_FAILS(rvm_machine_call(machine, index, (rvm_value[]){argument, int_value(0)}, 2, &result), RVM_OUT_OF_MEMORY,
                 "out of memory", result);
@@ -93,7 +93,7 @@ static void the_machine_lives_on(void) {
     rvm_machine_release(machine);
   }
   rvm_value_release(&argument);
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 static rvm_status host_nothing(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
@@ -103,17 +103,17 @@ static rvm_status host_nothing(void *self, const rvm_value *arguments, int32_t c
 
 static void count_release(void *self) { ++*(int *)self; }
 
-/* A function of the host that cannot be made is not released. */
+/* A host function that cannot be created is not released. */
 static void a_function_of_the_host_is_made_or_not(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_machine *machine;
   rvm_value result;
   int released = 0;
   program_build(&program);
-  MAKE(what, image_load(&program, &what, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
   for (long allocation = 0; allocation < 3; allocation++) {
-    MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+    MAKE(machine, rvm_machine_new(exe.executable, NULL, &machine, &result));
     allocations_left = allocation;
     rvm_status status = rvm_machine_function_new(machine, "f", host_nothing, &released, count_release, &result);
     allocations_left = -1;
@@ -121,7 +121,7 @@ static void a_function_of_the_host_is_made_or_not(void) {
     CHECK_INT(released, 0);
     rvm_machine_release(machine);
   }
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* Wrong arguments: each public function refuses them as relvm.h says, and everything stays usable.  test_api.py
-   requires a case for each parameter in the headers. */
+/* test_api.c: invalid arguments.  Each public function rejects them as relvm.h says, and everything stays usable.
+   test_api.py requires a case for each parameter in the headers. */
 #include <math.h>
 #include <pthread.h>
 
@@ -13,12 +13,12 @@ static rvm_value slot; /* results and errors */
 enum { NO_DTYPE = RVM_DTYPE_COUNT, HUGE_COUNT = INT32_MAX };
 
 static rvm_machine *machine;
-static loaded what, other; /* the same functions but one; `machine` is of `what` */
+static loaded exe, other; /* executables with the same functions except one; `machine` runs `what` */
 static uint32_t identity, host;
 
 static rvm_value text_value, tensor_of_two, strings_of_two;
 
-/* Values that a host may not hand in, and how they are described. */
+/* Invalid values, and their descriptions in messages. */
 static const struct {
   rvm_value value;
   const char *text;
@@ -41,7 +41,7 @@ static const struct {
     {{.tag = RVM_TAG_LIST}, "malformed list"},
 };
 
-/* An object that says to be of another kind. */
+/* Returns an object under the tag of another kind. */
 static rvm_value disguised(rvm_value value, int64_t tag) {
   value.tag = tag;
   return value;
@@ -102,7 +102,7 @@ static void tensors(void) {
   ANY(rvm_tensor_wrap, release);
   ANY(rvm_tensor_wrap, release_argument);
   RETURNS(rvm_tensor_wrap, result, RVM_ARGUMENT_ERROR, RVM_DTYPE_f32, 1, two, data, NULL, NULL, NULL);
-  CHECK_OK(rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){0}, NULL, NULL, NULL, &slot), slot); /* of no elements */
+  CHECK_OK(rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){0}, NULL, NULL, NULL, &slot), slot); /* without elements */
   rvm_value_release(&slot);
 
   RETURNS(rvm_tensor_size_bytes, tensor, -1, NULL);
@@ -218,7 +218,7 @@ static void processors_and_checksums(void) {
   RETURNS(rvm_crc32c, size_bytes, 7, 7, "bytes", INT64_MIN);
 }
 
-/* ---- functions of the host ---- */
+/* ---- host functions ---- */
 
 static void registered_functions(void) {
   WRONG(rvm_register, name, RVM_ARGUMENT_ERROR, "name is NULL", NULL, host_add_two, NULL, 0, &slot);
@@ -249,29 +249,29 @@ static void loaded_executables(void) {
   const char *const texts[] = {"functions is NULL",   "function_count is -1", "functions[i] is NULL", "max_bytes is -1",
                                "max_functions is -1", "max_constants is -1",  "max_code_words is -1"};
   WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL", NULL, 0, NULL, &made, &slot);
-  WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "aligned", what.bytes + 1, 64, NULL, &made, &slot);
-  WRONG(rvm_executable_load, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", what.bytes, -1, NULL, &made, &slot);
-  WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "bytes", what.bytes, INT64_MAX, NULL, &made, &slot);
-  WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "no", what.bytes, 0, NULL, &made, &slot);
+  WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "aligned", exe.bytes + 1, 64, NULL, &made, &slot);
+  WRONG(rvm_executable_load, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", exe.bytes, -1, NULL, &made, &slot);
+  WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "bytes", exe.bytes, INT64_MAX, NULL, &made, &slot);
+  WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "no", exe.bytes, 0, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    WRONG(rvm_executable_load, options, RVM_ARGUMENT_ERROR, texts[i], what.bytes, what.size_bytes, &wrong[i], &made,
+    WRONG(rvm_executable_load, options, RVM_ARGUMENT_ERROR, texts[i], exe.bytes, exe.size_bytes, &wrong[i], &made,
           &slot);
-  WRONG(rvm_executable_load, executable, RVM_ARGUMENT_ERROR, "executable is NULL", what.bytes, what.size_bytes, NULL,
+  WRONG(rvm_executable_load, executable, RVM_ARGUMENT_ERROR, "executable is NULL", exe.bytes, exe.size_bytes, NULL,
         NULL, &slot);
-  RETURNS(rvm_executable_load, error, RVM_UNSUPPORTED, what.bytes, what.size_bytes, NULL, &made, NULL);
+  RETURNS(rvm_executable_load, error, RVM_UNSUPPORTED, exe.bytes, exe.size_bytes, NULL, &made, NULL);
   const rvm_load_options options = {.functions = names, .function_count = 1};
-  CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &made, NULL), slot);
+  CHECK_OK(rvm_executable_load(exe.bytes, exe.size_bytes, &options, &made, NULL), slot);
   rvm_executable_release(made);
   IGNORES(rvm_executable_release, executable, NULL);
 }
 
 static void looked_at_executables(void) {
-  const rvm_executable *executable = what.executable;
+  const rvm_executable *executable = exe.executable;
   const int32_t count = rvm_executable_function_count(executable), outside[] = {-1, count, INT32_MIN, INT32_MAX};
   unsigned char digest[32];
   WRONG(rvm_executable_check_native, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, &slot);
   WRONG(rvm_executable_digest, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, digest, &slot);
-  WRONG(rvm_executable_digest, digest, RVM_ARGUMENT_ERROR, "digest is NULL", what.executable, NULL, &slot);
+  WRONG(rvm_executable_digest, digest, RVM_ARGUMENT_ERROR, "digest is NULL", exe.executable, NULL, &slot);
   RETURNS(rvm_executable_digest, error, RVM_ARGUMENT_ERROR, NULL, digest, NULL);
   RETURNS(rvm_executable_check_native, error, RVM_ARGUMENT_ERROR, NULL, NULL);
   RETURNS(rvm_executable_function_count, executable, -1, NULL);
@@ -298,16 +298,16 @@ static void made_machines(void) {
       {.max_nanoseconds = -1}};
   WRONG(rvm_machine_new, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    WRONG(rvm_machine_new, options, RVM_ARGUMENT_ERROR, "machine: ", what.executable, &wrong[i], &made, &slot);
-  WRONG(rvm_machine_new, machine, RVM_ARGUMENT_ERROR, "machine is NULL", what.executable, NULL, NULL, &slot);
-  RETURNS(rvm_machine_new, error, RVM_ARGUMENT_ERROR, what.executable, &wrong[0], &made, NULL);
+    WRONG(rvm_machine_new, options, RVM_ARGUMENT_ERROR, "machine: ", exe.executable, &wrong[i], &made, &slot);
+  WRONG(rvm_machine_new, machine, RVM_ARGUMENT_ERROR, "machine is NULL", exe.executable, NULL, NULL, &slot);
+  RETURNS(rvm_machine_new, error, RVM_ARGUMENT_ERROR, exe.executable, &wrong[0], &made, NULL);
   RETURNS(rvm_machine_release, machine, RVM_OK, NULL);
 
-  WRONG(rvm_machine_upgrade, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, what.executable, &slot);
+  WRONG(rvm_machine_upgrade, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, exe.executable, &slot);
   WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "compiled is NULL", machine, NULL, &slot);
   WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "function table differs from the old one's", machine,
         other.executable, &slot);
-  RETURNS(rvm_machine_upgrade, error, RVM_ARGUMENT_ERROR, NULL, what.executable, NULL);
+  RETURNS(rvm_machine_upgrade, error, RVM_ARGUMENT_ERROR, NULL, exe.executable, NULL);
 
   RETURNS(rvm_machine_function_kind, machine, -1, NULL, 0);
   RETURNS(rvm_machine_function_kind, index, -1, machine, -1);
@@ -371,7 +371,7 @@ static void other_entries(void) {
   rvm_value_release(&kept);
 }
 
-/* Inside of a run of `machine`: what it entered for itself the host cannot leave, nor release the machine.  There may
+/* Called during a run of `machine`: the host can neither leave the entry of the run nor release the machine.  There may
    be no memory for an error. */
 static rvm_status host_leaves(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self, (void)arguments, (void)count;
@@ -391,7 +391,7 @@ static void *leave_elsewhere(void *unused) {
   return unused;
 }
 
-/* As it is told when the machine drops the last reference to a tensor. */
+/* Called when the machine releases the last reference to a tensor. */
 static void leave_while_dropping(void *unused) {
   (void)unused;
   RETURNS(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, machine, NULL);
@@ -429,9 +429,9 @@ static void instruments_and_profiles(void) {
 
   rvm_profile *profile;
   WRONG(rvm_profile_new, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, &profile, &slot);
-  WRONG(rvm_profile_new, profile, RVM_ARGUMENT_ERROR, "profile is NULL", what.executable, NULL, &slot);
+  WRONG(rvm_profile_new, profile, RVM_ARGUMENT_ERROR, "profile is NULL", exe.executable, NULL, &slot);
   RETURNS(rvm_profile_new, error, RVM_ARGUMENT_ERROR, NULL, &profile, NULL);
-  CHECK_OK(rvm_profile_new(what.executable, &profile, NULL), slot);
+  CHECK_OK(rvm_profile_new(exe.executable, &profile, NULL), slot);
   const int64_t code[] = {1, 2, 0, 0};
   WRONG(rvm_profile_count, profile, RVM_ARGUMENT_ERROR, "profile is NULL", NULL, 0, code, 4, &slot);
   WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index -1 is out of range", profile, -1, code, 4, &slot);
@@ -459,7 +459,8 @@ static void instruments_and_profiles(void) {
   RETURNS_NULL(rvm_profile_calls, count, profile, NULL);
   rvm_profile_release(profile);
 
-  CHECK_OK(rvm_profile_new(other.executable, &profile, NULL), slot); /* of an executable with fewer functions */
+  CHECK_OK(rvm_profile_new(other.executable, &profile, NULL),
+           slot); /* the profile of an executable with fewer functions */
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   CHECK_OK(rvm_machine_instrument(machine, &instrument, NULL), slot);
   CHECK_FAILS(RUN_ON(machine, slot, host), RVM_ARGUMENT_ERROR, "the profiled executable has 1 functions", slot);
@@ -509,7 +510,7 @@ static void debuggers(void) {
   CHECK_OK(rvm_machine_debug(machine, NULL, NULL), slot);
 }
 
-/* ---- libraries made ahead of time ---- */
+/* ---- libraries of ahead-of-time exports ---- */
 
 static void libraries(void) {
   const rvm_aot_library none = {.abi_version = RVM_ABI_VERSION}, old = {.abi_version = RVM_ABI_VERSION - 1};
@@ -519,7 +520,7 @@ static void libraries(void) {
   RETURNS(rvm_aot_open, error, RVM_ARGUMENT_ERROR, NULL, NULL);
 }
 
-/* ---- what needs no runtime ---- */
+/* ---- headers without a runtime ---- */
 
 static void views(void) {
   rvm_tensor tensor = {.dtype = 77};
@@ -581,9 +582,9 @@ static void open_all(void) {
   host = image_packed(&first, "test.host");
   image_bytecode(&second, "another", "x", 1);
   RET(&second, 0);
-  CHECK_OK(image_load(&first, &what, &slot), slot);
+  CHECK_OK(image_load(&first, &exe, &slot), slot);
   CHECK_OK(image_load(&second, &other, &slot), slot);
-  CHECK_OK(rvm_machine_new(what.executable, NULL, &machine, &slot), slot);
+  CHECK_OK(rvm_machine_new(exe.executable, NULL, &machine, &slot), slot);
   text_value = string_value("text");
   tensor_of_two = tensor_value(RVM_DTYPE_f64, 1, (int64_t[]){2});
   MAKE(strings_of_two, rvm_tensor_of_strings(1, (int64_t[]){2}, &packed, sizeof packed, &strings_of_two));
@@ -594,7 +595,7 @@ static void close_all(void) {
   rvm_value_release(&tensor_of_two);
   rvm_value_release(&strings_of_two);
   CHECK_OK(rvm_machine_release(machine), slot);
-  loaded_release(&what);
+  loaded_release(&exe);
   loaded_release(&other);
   CHECK_OK(rvm_unregister("test.host", &slot), slot);
 }
@@ -621,7 +622,7 @@ int main(void) {
   libraries();
   views();
   stacks();
-  CHECK_OK(RUN_ON(machine, slot, identity, int_value(5)), slot); /* after all that */
+  CHECK_OK(RUN_ON(machine, slot, identity, int_value(5)), slot); /* still usable */
   CHECK_INT(slot.as.i, 5);
   close_all();
   return CHECK_RESULT();

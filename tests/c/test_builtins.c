@@ -1,5 +1,5 @@
-/* Every builtin: at least one call that succeeds and one that fails.  A row of builtins.def without a test here does
-   not compile, and one without both kinds of call fails. */
+/* test_builtins.c: every builtin, with at least one call that succeeds and one that fails.  A row of builtins.def
+   without a test here does not compile, and one without both kinds of call fails. */
 #include "builtin_table.h"
 #include "check.h"
 #include "image.h"
@@ -7,13 +7,13 @@
 
 static int good_calls[RVM_BUILTIN_COUNT], bad_calls[RVM_BUILTIN_COUNT];
 static rvm_machine *machine;
-static rvm_value context, concat; /* concat: a bytecode function of two parameters that makes a tuple */
-static rvm_value effectful;       /* a bytecode function of which it is said that it has effects */
+static rvm_value context, concat; /* concat: a bytecode function of two parameters that returns a tuple */
+static rvm_value effectful;       /* a bytecode function that is marked as having effects */
 
 #define ARGUMENTS(...) \
   (rvm_value[]){int_value(0), ##__VA_ARGS__} + 1, COUNT_OF(((rvm_value[]){int_value(0), ##__VA_ARGS__})) - 1
 
-/* The call succeeds, and its result fulfils the condition in `got`. */
+/* Checks that the call succeeds, and that its result fulfils the condition in `got`. */
 #define GOOD(name, condition, ...)                                         \
   do {                                                                     \
     rvm_value got = {0};                                                   \
@@ -148,7 +148,7 @@ static void test_match_shape(void) {
   BAD(match_shape, RVM_TYPE_ERROR, "to be an int", shape, NIL, INT(1), INT(ANY), NIL, where);
   BAD(match_shape, RVM_TYPE_ERROR, "to be a string", shape, NIL, INT(1), INT(ANY), INT(0), INT(0));
   BAD(match_shape, RVM_TYPE_ERROR, "of the machine's own", shape, shape, INT(0), where);
-  heap.as.object->references = -1; /* as a constant's */
+  heap.as.object->references = -1; /* like a constant */
   BAD(match_shape, RVM_TYPE_ERROR, "of the machine's own", shape, heap, INT(0), where);
   heap.as.object->references = 1;
   rvm_value values[] = {tensor, shape, heap, where, scalar};
@@ -508,7 +508,7 @@ static rvm_status print_hook(void *host, const rvm_value *arguments, int32_t cou
   return RVM_OK;
 }
 
-/* The first numbers of SplitMix64 from 0, as Vigna's program prints them. */
+/* The first numbers of SplitMix64 from seed 0, as Vigna's program prints them. */
 static void test_random_bits(void) {
   rvm_machine_seed(machine, 0);
   GOOD(random_bits, (uint64_t)got.as.i == UINT64_C(0xe220a8397b1dcdaf), context);
@@ -541,7 +541,7 @@ static void test_call_py_func(void) {
   rvm_value_release(&unknown);
 }
 
-#include "test_builtins_lists.h" /* these use what is above */
+#include "test_builtins_lists.h" /* use the definitions above */
 #include "test_builtins_strings.h"
 
 int main(void) {

@@ -1,10 +1,10 @@
-/* The tests of test_builtins.c for the builtins of lists and of what is inside them. */
+/* test_builtins_lists.h: the tests of test_builtins.c for the builtins of lists and their items. */
 #ifndef RELVM_TEST_BUILTINS_LISTS_H
 #define RELVM_TEST_BUILTINS_LISTS_H
 
 #include "tensor.h"
 
-/* A list that takes over the items. */
+/* Returns a list that takes ownership of the items. */
 static rvm_value list_value(int32_t size, rvm_value *items) {
   rvm_value list;
   MAKE(list, rvm_list_new(size, items, &list));
@@ -13,7 +13,7 @@ static rvm_value list_value(int32_t size, rvm_value *items) {
 }
 #define LIST(...) list_value(COUNT_OF(((rvm_value[]){__VA_ARGS__})), (rvm_value[]){__VA_ARGS__})
 
-/* i32 of rank 1 or 2: 0, 1, 2... */
+/* Returns an i32 tensor of rank 1 or 2 with the elements 0, 1, 2... */
 static rvm_value counted(int32_t rank, int64_t rows, int64_t columns) {
   const int64_t dims[] = {rank == 1 ? columns : rows, columns};
   rvm_value value = tensor_value(RVM_DTYPE_i32, rank, dims);

@@ -1,4 +1,4 @@
-/* The tests of test_builtins.c for the builtins of strings. */
+/* test_builtins_strings.h: the tests of test_builtins.c for the builtins of strings. */
 #ifndef RELVM_TEST_BUILTINS_STRINGS_H
 #define RELVM_TEST_BUILTINS_STRINGS_H
 
@@ -6,7 +6,7 @@
 
 #include "string_builtins.h"
 
-/* str of rank 1, or 0 where `count` is -1; `texts` are divided by '|'. */
+/* Returns a str tensor of rank 1, or of rank 0 if `count` is -1.  The strings in `joined` are separated by '|'. */
 static rvm_value texts(int32_t count, const char *joined) {
   const int64_t dims[] = {count};
   rvm_value tensor = tensor_value(RVM_DTYPE_str, count >= 0, dims), error;

@@ -1,10 +1,11 @@
-/* Debuggers: where runs stop, what can be seen there, and that they leave nothing behind. */
+/* test_debugger.c: debuggers: where runs stop, what a debugger can inspect there, and that it leaves the machine
+   unchanged. */
 #include "allocation.h"
 #include "scalar_ops.h"
 #include "run.h"
 
 static image program;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine;
 static rvm_value result;
 static uint32_t add, invoke, make_closure, square, outer, loop, failing, deep;
@@ -46,11 +47,11 @@ static void check_over(void) {
   CHECK_INT(rvm_machine_place(machine, 0).function, -1);
 }
 
-/* ---- a debugger that writes down where it is ---- */
+/* ---- a debugger that notes where it stops ---- */
 
 typedef struct diary {
   char text[NOTES_BYTES];
-  int32_t ends_at; /* the stop that ends the run; 0: none */
+  int32_t ends_at; /* the stop that ends the run, or 0 */
   int32_t stops;
 } diary;
 
@@ -59,7 +60,7 @@ static rvm_status stop(void *host, const rvm_value *failure, rvm_value *error) {
   int64_t depth = rvm_machine_depth(machine);
   rvm_place place = rvm_machine_place(machine, depth - 1);
   note(to->text, failure ? "!%d:%s:%d" : "%d:%s:%d", (int)depth,
-       rvm_executable_function_name(what.executable, place.function), (int)place.instruction);
+       rvm_executable_function_name(exe.executable, place.function), (int)place.instruction);
   if (place.count > 0 && place.registers[0].tag == RVM_TAG_INT) note(to->text, "(%d)", (int)place.registers[0].as.i);
   note(to->text, " ");
   return ++to->stops == to->ends_at ? rvm_fail(error, RVM_ASSERTION_ERROR, "enough") : RVM_OK;
@@ -93,7 +94,7 @@ static void or_of_the_outer_ones_only(void) {
   check_over();
 }
 
-/* A comparison and its jump are one step elsewhere, and a round of the loop a jump. */
+/* A comparison and its jump are one step without a debugger, as are the end of the loop body and its jump. */
 static void rounds_of_a_loop(void) {
   debug(INT64_MAX);
   CHECK_OK(RUN(loop, int_value(1)), result);
@@ -119,7 +120,7 @@ static void breakpoints(void) {
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)add, 0, 1, &result), RVM_INDEX_ERROR, "test.add has no", result);
   CHECK_FAILS(rvm_machine_break(machine, 1000, 0, 1, &result), RVM_INDEX_ERROR, "function index 1000 is out of range",
               result);
-  debug(0); /* another debugger: the breakpoints have gone */
+  debug(0); /* a new debugger has no breakpoints */
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "");
   check_over();
@@ -129,7 +130,7 @@ static void a_failure_is_told_once_before_anything_is_released(void) {
   debug(0);
   CHECK_FAILS(RUN(failing), RVM_TYPE_ERROR, "mul_i64", result);
   CHECK_TEXT(seen.text, "!2:square:0 ");
-  seen = (diary){.ends_at = 1}; /* the error stays what it is */
+  seen = (diary){.ends_at = 1}; /* the error is unchanged */
   CHECK_FAILS(RUN(failing), RVM_TYPE_ERROR, "mul_i64", result);
   CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: call depth exceeds ", result);
   CHECK(strstr(seen.text, "!5000:deep:0"));
@@ -157,7 +158,7 @@ static rvm_status change(void *host, const rvm_value *failure, rvm_value *error)
   return rvm_machine_debug(machine, NULL, error);
 }
 
-/* Its own calls are not told: else this would not end. */
+/* The debugger's own calls are not observed; otherwise this would not end. */
 static void it_may_call_the_machine_and_not_change_it(void) {
   int stops = 0;
   CHECK_OK(rvm_machine_debug(machine, &(rvm_debugger){.stop = call_outer, .host = &stops}, &result), result);
@@ -218,8 +219,8 @@ int main(void) {
   const rvm_machine_options options = {.call_depth = 5000};
   CHECK_OK(rvm_register("test.add", host_add_two, NULL, 0, &result), result);
   build();
-  MAKE(what, image_load(&program, &what, &result));
-  MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
+  MAKE(machine, rvm_machine_new(exe.executable, &options, &machine, &result));
   every_instruction_of_every_function();
   or_of_the_outer_ones_only();
   rounds_of_a_loop();
@@ -230,7 +231,7 @@ int main(void) {
   beside_an_instrument();
   without_memory();
   rvm_machine_release(machine);
-  loaded_release(&what);
+  loaded_release(&exe);
   CHECK_OK(rvm_unregister("test.add", &result), result);
   return CHECK_RESULT();
 }

@@ -1,10 +1,11 @@
-/* Instruments: what they see, what they can stop, and that they leave nothing behind; profiles. */
+/* test_instrument.c: instruments: the calls that they observe and can end, and that they leave the machine unchanged;
+   profiles. */
 #include <math.h>
 
 #include "run.h"
 
 static image program;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine;
 static rvm_value result;
 static uint32_t add, make_closure, invoke, inner, outer, failing, deep, check, checked, unchecked;
@@ -33,10 +34,10 @@ static void build(void) {
   RET(&program, 0);
   check = image_packed(&program, "vm.builtin.check_prim_value_info");
   uint32_t i64 = image_dtype(&program, RVM_DTYPE_i64), where = image_text(&program, "x");
-  checked = image_bytecode(&program, "checked", "x", 1); /* its register takes ints only */
+  checked = image_bytecode(&program, "checked", "x", 1); /* its register is typed int by the check */
   CALL(&program, NONE, check, R(0), C(i64), C(where));
   RET(&program, 0);
-  unchecked = image_bytecode(&program, "unchecked", "x", 1); /* its register takes anything, then */
+  unchecked = image_bytecode(&program, "unchecked", "x", 1); /* its register is untyped */
   CALL(&program, NONE, check, R(0), C(i64), C(where));
   CALL(&program, 0, add, I(1), I(2));
   RET(&program, 0);
@@ -44,17 +45,17 @@ static void build(void) {
 
 #define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
-/* ---- an instrument that writes down what it sees ---- */
+/* ---- an instrument that notes the calls that it observes ---- */
 
 typedef struct diary {
   char text[NOTES_BYTES];
-  int32_t skipped, stopped_before, stopped_after; /* functions; -1: none */
+  int32_t skipped, stopped_before, stopped_after; /* functions, or -1 */
 } diary;
 
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   diary *to = host;
-  note(to->text, "%s(", rvm_executable_function_name(what.executable, function));
+  note(to->text, "%s(", rvm_executable_function_name(exe.executable, function));
   for (int32_t i = 0; i < count; i++)
     note(to->text, arguments[i].tag == RVM_TAG_INT ? "%s%d" : "%s?", i > 0 ? "," : "", (int)arguments[i].as.i);
   note(to->text, ") ");
@@ -73,7 +74,7 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
     note(to->text, value->tag == RVM_TAG_INT ? "=%d" : "=?", (int)value->as.i);
     note(to->text, count > 0 && arguments[0].tag == RVM_TAG_INT ? "of%d " : " ", (int)arguments[0].as.i);
   }
-  return function == to->stopped_after ? RVM_INDEX_ERROR : RVM_OK; /* without an error */
+  return function == to->stopped_after ? RVM_INDEX_ERROR : RVM_OK; /* a failure without an error */
 }
 
 enum { EVERYTHING = (1 << RVM_KIND_COUNT) - 1 };
@@ -116,7 +117,7 @@ static void a_call_that_is_skipped_gives_nil(void) {
   rvm_instrument instrument = writes_to(&seen, EVERYTHING);
   seen.skipped = (int32_t)inner;
   instrument_with(&instrument);
-  CHECK_FAILS(RUN(outer, int_value(1)), RVM_TYPE_ERROR, "test.add", result); /* nil and nil */
+  CHECK_FAILS(RUN(outer, int_value(1)), RVM_TYPE_ERROR, "test.add", result); /* nil + nil */
   CHECK_TEXT(seen.text, "outer(1) inner(1,10) vm.builtin.make_closure(?,20) =? inner(1,20) test.add(?,?) !1 !1 ");
   seen.skipped = (int32_t)outer;
   CHECK_OK(RUN(outer, int_value(1)), result);
@@ -180,7 +181,7 @@ static rvm_status change_instrument(void *host, int32_t function, const rvm_valu
   return rvm_machine_instrument(machine, NULL, error);
 }
 
-/* Its own calls are not seen: else this would not end. */
+/* The instrument's own calls are not observed; otherwise this would not end. */
 static rvm_status call_outer(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                              rvm_value *error) {
   (void)function, (void)arguments, (void)count, (void)skip;
@@ -203,7 +204,7 @@ static void an_instrument_may_call_its_machine_and_not_change_it(void) {
 
 static void a_profile_counts_calls_and_bytes(void) {
   rvm_profile *profile;
-  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_OK(rvm_profile_new(exe.executable, &profile, &result), result);
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   instrument_with(&instrument);
   for (int i = 0; i < 3; i++) CHECK_OK(RUN(outer, int_value(1)), result);
@@ -221,10 +222,10 @@ static void a_profile_counts_calls_and_bytes(void) {
   check_idle(machine);
 }
 
-/* Runs `outer` with a profile that records `most` calls, and returns it. */
+/* Runs `outer` with a profile that records `most` calls.  Returns the profile. */
 static rvm_profile *recorded(int64_t most) {
   rvm_profile *profile;
-  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_OK(rvm_profile_new(exe.executable, &profile, &result), result);
   CHECK_OK(rvm_profile_record(profile, most, &result), result);
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   instrument_with(&instrument);
@@ -255,10 +256,10 @@ static void a_profile_records_its_first_calls(void) {
   check_idle(machine);
 }
 
-/* Calls of `add` with two arguments, the first a tensor or not; operations and bytes after that. */
+/* Profiles calls of `add` with two arguments, of which the first may be a tensor.  Returns its operations and bytes. */
 static rvm_profile_row counted(const int64_t *code, int32_t length, rvm_value first) {
   rvm_profile *profile;
-  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_OK(rvm_profile_new(exe.executable, &profile, &result), result);
   if (code) CHECK_OK(rvm_profile_count(profile, (int32_t)add, code, length, &result), result);
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   instrument_with(&instrument);
@@ -279,15 +280,15 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   CHECK(isnan(counted(NULL, 0, tensor).operations));
   CHECK(isnan(counted((int64_t[]){-1}, 1, tensor).operations));
   CHECK(isnan(counted((int64_t[]){1, 1, 1, 0, 2}, 5, tensor).operations)); /* no such axis */
-  CHECK(isnan(counted((int64_t[]){1, 1, 1, 1, 0}, 5, tensor).operations)); /* no tensor */
-  CHECK(isnan(counted((int64_t[]){1, 1, 1, 2, 0}, 5, tensor).operations)); /* no argument */
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, 1, 0}, 5, tensor).operations)); /* not a tensor */
+  CHECK(isnan(counted((int64_t[]){1, 1, 1, 2, 0}, 5, tensor).operations)); /* no such argument */
   CHECK(isnan(counted((int64_t[]){1, 1, 1, -1, 0}, 5, tensor).operations));
-  CHECK(isnan(counted(known, 3, tensor).operations));                           /* cut off */
-  CHECK(isnan(counted((int64_t[]){1, 1, INT64_MAX, 5}, 4, tensor).operations)); /* cut off inside of a factor */
+  CHECK(isnan(counted(known, 3, tensor).operations));                           /* truncated */
+  CHECK(isnan(counted((int64_t[]){1, 1, INT64_MAX, 5}, 4, tensor).operations)); /* truncated within a factor */
   CHECK_INT(counted(known, 14, int_value(1)).bytes, 0);
   rvm_value_release(&tensor);
   rvm_profile *profile;
-  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_OK(rvm_profile_new(exe.executable, &profile, &result), result);
   CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR,
               "function index 1000 is out of range", result);
   CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "length is -1", result);
@@ -307,8 +308,8 @@ int main(void) {
   const rvm_machine_options options = {.call_depth = 5000};
   CHECK_OK(rvm_register("test.add", host_add_two, NULL, 0, &result), result);
   build();
-  MAKE(what, image_load(&program, &what, &result));
-  MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
+  MAKE(machine, rvm_machine_new(exe.executable, &options, &machine, &result));
   every_call_is_seen_before_and_after();
   kinds_choose_what_is_seen();
   a_call_that_is_skipped_gives_nil();
@@ -322,7 +323,7 @@ int main(void) {
   a_profile_counts_operations_as_it_is_told();
   functions_are_values();
   rvm_machine_release(machine);
-  loaded_release(&what);
+  loaded_release(&exe);
   CHECK_OK(rvm_unregister("test.add", &result), result);
   return CHECK_RESULT();
 }

@@ -1,4 +1,5 @@
-/* The interpreter: every opcode, calls of every kind, and failures, after which the machine is as it was before. */
+/* test_interpreter.c: the interpreter: every opcode, calls of every kind, and failures, after which the machine is
+   idle. */
 #include <limits.h>
 
 #include "allocation.h"
@@ -7,28 +8,28 @@
 /* A loaded executable with a machine, and the result of the last call. */
 typedef struct bench {
   image program;
-  loaded what;
+  loaded exe;
   rvm_machine *machine;
   rvm_value result;
 } bench;
 
 static void bench_open(bench *b, const rvm_machine_options *options) {
-  CHECK_OK(image_load(&b->program, &b->what, &b->result), b->result);
-  CHECK_OK(rvm_machine_new(b->what.executable, options, &b->machine, &b->result), b->result);
+  CHECK_OK(image_load(&b->program, &b->exe, &b->result), b->result);
+  CHECK_OK(rvm_machine_new(b->exe.executable, options, &b->machine, &b->result), b->result);
 }
 
 static void bench_close(bench *b) {
   check_idle(b->machine);
   rvm_value_release(&b->result);
   rvm_machine_release(b->machine);
-  loaded_release(&b->what);
+  loaded_release(&b->exe);
 }
 
 #define RUN(b, function, ...) RUN_ON((b).machine, (b).result, function, ##__VA_ARGS__)
 
 static rvm_value boolean(int truth) { return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = truth}; }
 
-/* ---- functions of the host ---- */
+/* ---- host functions ---- */
 
 /* add(a, b, ...): the sum of ints. */
 static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
@@ -42,7 +43,7 @@ static rvm_status host_add(void *self, const rvm_value *arguments, int32_t count
   return RVM_OK;
 }
 
-/* bad(k): fails, or succeeds, in a wrong way. */
+/* bad(k): returns an invalid status or result. */
 static rvm_status host_bad(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self, (void)count;
   switch (arguments[0].as.i) {
@@ -121,7 +122,7 @@ static void if_and_goto_choose_the_branch(void) {
   bench_close(&b);
 }
 
-/* What is a step of its own does what the builtin does, in what compiled programs do not ask of it, too. */
+/* Steps that implement a builtin do what the builtin does, also for operands that compiled programs do not use. */
 static void steps_do_what_their_builtins_do(void) {
   bench b = {0};
   uint32_t check = image_packed(&b.program, "vm.builtin.check_prim_value_info"),
@@ -177,7 +178,7 @@ static void reset_releases_at_once(void) {
   bench_close(&b);
 }
 
-/* sum(n) = n == 0 ? 0 : n + sum(n - 1), by calls of `self`, a function index, or of the same through a closure. */
+/* Builds sum(n) = n == 0 ? 0 : n + sum(n - 1), by calls of its function index or through a closure. */
 static uint32_t build_sum(image *to, int by_closure) {
   uint32_t add = image_packed(to, "test.add"), closure = image_packed(to, "vm.builtin.make_closure");
   uint32_t invoke = image_packed(to, "vm.builtin.invoke_closure");
@@ -307,7 +308,7 @@ static void a_host_function_that_breaks_its_contract_is_an_error(void) {
   bench_close(&b);
 }
 
-/* Closures: of a bytecode function, of a packed one, of a closure; with captured values more than arguments. */
+/* Closures of a bytecode function, of a packed function and of a closure, with more captured values than arguments. */
 static void closures_are_called_with_what_they_captured(void) {
   bench b = {0};
   uint32_t make_tuple = image_packed(&b.program, "vm.builtin.make_tuple"), add = image_packed(&b.program, "test.add");
@@ -345,7 +346,7 @@ static void closures_are_called_with_what_they_captured(void) {
               "three: expected 1 argument (x), got 0", result);
   CHECK_FAILS(rvm_machine_invoke(b.machine, int_value(1), NULL, 0, &result), RVM_TYPE_ERROR, "got int", result);
   rvm_machine *other;
-  CHECK_OK(rvm_machine_new(b.what.executable, NULL, &other, &result), result);
+  CHECK_OK(rvm_machine_new(b.exe.executable, NULL, &other, &result), result);
   CHECK_FAILS(rvm_machine_invoke(other, kept, &text, 1, &result), RVM_TYPE_ERROR, "another machine", result);
   CHECK_FAILS(rvm_machine_call(other, (int32_t)invoke, &kept, 1, &result), RVM_TYPE_ERROR, "to be the context", result);
   rvm_machine_release(other);
@@ -356,8 +357,7 @@ static void closures_are_called_with_what_they_captured(void) {
 
 static void count_release(void *self) { ++*(int *)self; }
 
-/* A function of the host as a value: called from bytecode, as part of a closure, and from C; released once at its end.
- */
+/* A host function as a value: called from bytecode, as part of a closure, and from C.  It is released once. */
 static void a_function_of_the_host_is_a_value(void) {
   bench b = {0};
   uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure");
@@ -387,7 +387,7 @@ static void a_function_of_the_host_is_a_value(void) {
   rvm_value where = string_value("g: argument f");
   CHECK_FAILS(RUN(b, g, sum, where), RVM_TYPE_ERROR, "g: argument f: expected a pure function", b.result);
   rvm_machine *other;
-  CHECK_OK(rvm_machine_new(b.what.executable, NULL, &other, &result), result);
+  CHECK_OK(rvm_machine_new(b.exe.executable, NULL, &other, &result), result);
   CHECK_FAILS(rvm_machine_invoke(other, sum, NULL, 0, &result), RVM_TYPE_ERROR, "another machine", result);
   rvm_machine_release(other);
   CHECK_INT(released, 0);
@@ -412,7 +412,7 @@ static void a_closure_with_too_much_captured_is_an_error(void) {
   bench_close(&b);
 }
 
-/* f(n) = n == 0 ? 0 : host_call(f, n - 1): each round nests on the C stack. */
+/* Builds f(n) = n == 0 ? 0 : host_call(f, n - 1).  Each call nests on the C stack. */
 static uint32_t build_nesting(image *to) {
   uint32_t add = image_packed(to, "test.add"), call = image_packed(to, "test.call");
   uint32_t f = image_bytecode(to, "f", "n", 2);
@@ -449,7 +449,7 @@ static void long_loops_are_polled(void) {
   GOTO(&b.program, 0);
   const rvm_machine_options options = {.poll = poll_thrice, .host = &polls};
   bench_open(&b, &options);
-  allocations_left = LONG_MAX; /* no sweep: polls are counted */
+  allocations_left = LONG_MAX; /* no sweep, because polls are counted */
   CHECK_FAILS(RUN(b, f), RVM_INTERRUPTED, "enough", b.result);
   CHECK_INT(polls, 3);
   CHECK_FAILS(RUN(b, f), RVM_CALLBACK_ERROR, "stopped by the host's poll", b.result);
@@ -471,12 +471,12 @@ static void an_interrupt_ends_the_run_and_only_it(void) {
   uint32_t f = image_bytecode(&b.program, "f", "x", 2);
   IF(&b.program, 0, 3 + 5 + 5);
   CALL(&b.program, NONE, interrupt, X);
-  CALL(&b.program, NONE, interrupt, X); /* not made: calls of the host look whether the run is to end */
+  CALL(&b.program, NONE, interrupt, X); /* not called: the machine polls after host functions */
   CALL(&b.program, 1, copy, I(5));
   RET(&b.program, 1);
   bench_open(&b, NULL);
   CHECK_FAILS(RUN(b, f, int_value(1)), RVM_INTERRUPTED, "interrupted", b.result);
-  rvm_machine_interrupt(b.machine); /* idle: no run to end */
+  rvm_machine_interrupt(b.machine); /* idle: there is no run to end */
   CHECK_OK(RUN(b, f, int_value(0)), b.result);
   CHECK_INT(b.result.as.i, 5);
   bench_close(&b);
@@ -485,22 +485,22 @@ static void an_interrupt_ends_the_run_and_only_it(void) {
 
 static void unknown_packed_functions_are_named(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error;
   rvm_machine *machine;
   image_packed(&program, "vm.builtin.make_tupel");
-  MAKE(what, image_load(&program, &what, &error));
-  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION,
+  MAKE(exe, image_load(&program, &exe, &error));
+  CHECK_FAILS(rvm_machine_new(exe.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION,
               "unknown function \"vm.builtin.make_tupel\"; did you mean vm.builtin.make_tuple", error);
-  loaded_release(&what);
+  loaded_release(&exe);
   image_packed(&program, "nothing.like.it");
-  MAKE(what, image_load(&program, &what, &error));
-  CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"",
+  MAKE(exe, image_load(&program, &exe, &error));
+  CHECK_FAILS(rvm_machine_new(exe.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"",
               error);
   const rvm_machine_options negative = {.stack_values = -1};
-  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR,
+  CHECK_FAILS(rvm_machine_new(exe.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR,
               "expected 0 (the default) to", error);
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 static void names_are_registered_once(void) {

@@ -1,4 +1,5 @@
-/* Inside of kernels: what observes their instructions, what a debugger sees there, and what a profile counts. */
+/* test_kernel_hooks.c: observation of kernels: instruments of their instructions, debuggers inside them, and
+   profiles. */
 #include <math.h>
 
 #include "allocation.h"
@@ -8,16 +9,16 @@
 
 /* ---- the program ----
 
-   b0 f32[n] is read, b1 f32[n] written, b2 is an array of 64 bytes.  s0 is n, s1 is 0, s2 is 1, s3 is 1000. */
+   It reads b0 f32[n] and writes b1 f32[n]; b2 is an array of 64 bytes.  s0 is n, s1 is 0, s2 is 1, s3 is 1000. */
 enum { IN, OUT, ARRAY };
 enum { s0, ZERO_, ONE, FAR, s4, s5, s6, s7, v0, w0, REGISTERS };
 
 static image program;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine;
 static rvm_value result, tensors[2];
 static uint32_t copying, failing, sharing, straying, main_, called;
-static buffer kernels[2]; /* their records, and their programs */
+static buffer kernels[2]; /* the table of programs, and the programs */
 static kernel k;
 
 #define E(name, ...) kernel_step(&k, (uint16_t[8]){RVM_KOP_##name, ##__VA_ARGS__})
@@ -77,7 +78,7 @@ static void build(void) {
 
 #define RUN(function) rvm_machine_call(machine, (int32_t)(function), tensors, 2, &result)
 
-/* A run that succeeds gives what it gives without observation. */
+/* Checks that a run gives the same output as without observation. */
 static void check_output(void) {
   const float *out = tensors[OUT].as.tensor->dl.data;
   for (int i = 0; i < 3; i++) CHECK(out[i] == (float)(i + 1));
@@ -96,7 +97,7 @@ static void check_over(void) {
 
 typedef struct diary {
   char text[NOTES_BYTES];
-  int32_t seen, ends_at; /* the instruction that ends the run; 0: none */
+  int32_t seen, ends_at; /* the instruction that ends the run, or 0 */
   rvm_status ends_with;
 } diary;
 
@@ -104,7 +105,7 @@ static diary seen;
 
 static rvm_status see(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   diary *to = host;
-  note(to->text, "%s:%d ", rvm_executable_function_name(what.executable, function), (int)instruction);
+  note(to->text, "%s:%d ", rvm_executable_function_name(exe.executable, function), (int)instruction);
   if (++to->seen != to->ends_at) return RVM_OK;
   return to->ends_with ? to->ends_with : rvm_fail(error, RVM_ASSERTION_ERROR, "enough");
 }
@@ -136,7 +137,7 @@ static void an_instrument_sees_every_instruction(void) {
   check_over();
 }
 
-/* Also in a parallel loop; and without an error of its own. */
+/* Also in a parallel loop, and without an error of its own. */
 static void an_instrument_may_end_the_run(void) {
   for (int32_t at = 1; at <= 25; at++) {
     instrument(1u << RVM_KIND_kernel);
@@ -155,7 +156,7 @@ static void an_instrument_may_end_the_run(void) {
 
 static void a_profile_counts_instructions(void) {
   rvm_profile *profile;
-  MAKE(profile, rvm_profile_new(what.executable, &profile, &result));
+  MAKE(profile, rvm_profile_new(exe.executable, &profile, &result));
   CHECK(!rvm_profile_instrument(profile).instruction);
   CHECK_INT(rvm_profile_instruction(profile, (int32_t)copying, 0).count, 0);
   for (int i = 0; i < 2; i++) CHECK_OK(rvm_profile_kernels(profile, &result), result);
@@ -188,7 +189,7 @@ static void a_profile_counts_instructions(void) {
   check_over();
 }
 
-/* The profile of one executable, used for another, whose functions are no kernels. */
+/* A profile of one executable that is used for another, whose functions are not kernels. */
 static void a_profile_belongs_to_one_executable(void) {
   image others = {0};
   loaded other;
@@ -204,7 +205,7 @@ static void a_profile_belongs_to_one_executable(void) {
   CHECK(!made.instruction);
   rvm_profile_release(profile);
   loaded_release(&other);
-  MAKE(profile, rvm_profile_new(what.executable, &profile, &result));
+  MAKE(profile, rvm_profile_new(exe.executable, &profile, &result));
   CHECK_OK(rvm_profile_kernels(profile, &result), result);
   made = rvm_profile_instrument(profile);
   CHECK_FAILS(made.instruction(made.host, (int32_t)main_, 0, &result), RVM_ARGUMENT_ERROR,
@@ -216,7 +217,7 @@ static void a_profile_belongs_to_one_executable(void) {
 
 static void profiles_without_memory(void) {
   rvm_profile *profile;
-  MAKE(profile, rvm_profile_new(what.executable, &profile, &result));
+  MAKE(profile, rvm_profile_new(exe.executable, &profile, &result));
   for (long left = 0; left < 5; left++) {
     allocations_left = left;
     CHECK_INT(rvm_profile_kernels(profile, &result), RVM_OUT_OF_MEMORY);
@@ -253,7 +254,7 @@ static rvm_status stop(void *host, const rvm_value *failure, rvm_value *error) {
   const int64_t depth = rvm_machine_depth(machine);
   const rvm_place place = rvm_machine_place(machine, depth - 1);
   note(to->text, "%s%d:%s:%d", failure ? "!" : "", (int)depth,
-       rvm_executable_function_name(what.executable, place.function), (int)place.instruction);
+       rvm_executable_function_name(exe.executable, place.function), (int)place.instruction);
   if (place.function == (int32_t)copying) {
     note_registers(depth - 1);
     CHECK(place.count == 0 && !place.registers);
@@ -278,7 +279,7 @@ static void breakpoints(void) {
   check_output();
   seen = (diary){.ends_at = 0};
   CHECK_OK(rvm_machine_break(machine, (int32_t)sharing, 2, 0, &result), result);
-  CHECK_OK(RUN(copying), result); /* from the host: it is the only call */
+  CHECK_OK(RUN(copying), result); /* called from the host: the only active call */
   CHECK_OK(RUN(sharing), result);
   CHECK_TEXT(seen.text, "1:copying:6[3 of 12] ");
   check_output();
@@ -326,7 +327,7 @@ static rvm_status call_main(void *host, const rvm_value *failure, rvm_value *err
   return rvm_machine_call(machine, (int32_t)main_, tensors, 2, error);
 }
 
-/* Its own calls are not told: else this would not end. */
+/* The debugger's own calls are not observed; otherwise this would not end. */
 static void a_debugger_may_call_the_machine(void) {
   int stops = 0;
   debug(0, 0);
@@ -361,7 +362,7 @@ static void stops_without_memory(void) {
   CHECK_OK(rvm_machine_break(machine, (int32_t)sharing, 0, 1, &result), result);
   CHECK_OK(rvm_machine_break(machine, (int32_t)sharing, 2, 1, &result), result);
   for (long left = 0; left < 2; left++) {
-    allocations_left = left; /* the registers of the kernel, then the place of the stop */
+    allocations_left = left; /* for the registers of the kernel, then for the stop */
     CHECK_INT(RUN(sharing), RVM_OUT_OF_MEMORY);
     allocations_left = -1;
     rvm_value_release(&result);
@@ -374,8 +375,8 @@ static void stops_without_memory(void) {
 
 int main(void) {
   build();
-  MAKE(what, image_load(&program, &what, &result));
-  MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.threads = 3}, &machine, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
+  MAKE(machine, rvm_machine_new(exe.executable, &(rvm_machine_options){.threads = 3}, &machine, &result));
   for (int i = 0; i < 2; i++) tensors[i] = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){3});
   for (int i = 0; i < 3; i++) ((float *)tensors[IN].as.tensor->dl.data)[i] = (float)(i + 1);
   stops_without_memory();
@@ -391,6 +392,6 @@ int main(void) {
   beside_an_instrument();
   for (int i = 0; i < 2; i++) rvm_value_release(&tensors[i]);
   rvm_machine_release(machine);
-  loaded_release(&what);
+  loaded_release(&exe);
   return CHECK_RESULT();
 }

@@ -1,5 +1,5 @@
-/* Kernels as bytecode: which programs the loader refuses, and what the interpreter does not do, whatever a program
- * says. */
+/* test_kernels.c: kernel bytecode: programs that the loader rejects, and accesses that the interpreter prevents in
+   every program. */
 #include "allocation.h"
 #include "check.h"
 #include "clock.h"
@@ -14,11 +14,11 @@
 
 static rvm_value error;
 
-/* ---- the program that tests add to ----
+/* ---- the program that tests extend ----
 
-   b0 f32[n], b1 i64[n], b2 bool[n] are read, b3 f32[n], b4 i64[n] written; b5 and b6 are arrays.  s0 is n. */
+   It reads b0 f32[n], b1 i64[n] and b2 bool[n], and writes b3 f32[n] and b4 i64[n]; b5 and b6 are arrays.  s0 is n. */
 enum { IN_F32, IN_I64, IN_BOOL, OUT_F32, OUT_I64, ARRAY, ARRAY_2 };
-enum { ROOM = 600, ARRAY_BYTES = 4096, ARRAY_2_BYTES = 128 };
+enum { ELEMENTS = 600, ARRAY_BYTES = 4096, ARRAY_2_BYTES = 128 };
 enum { s0, ZERO_, ONE, MANY, MINUS, LAST, FREE, FREE_2, FREE_3, FLAG, v0, v1, v2, w0, w1, w2, ALL };
 enum { NO = RVM_NO_REGISTER };
 
@@ -38,7 +38,7 @@ static void begin(void) {
   kernel_constant(&k, 1);
   kernel_constant(&k, INT64_MAX);
   kernel_constant(&k, -1);
-  kernel_constant(&k, ROOM - 1);
+  kernel_constant(&k, ELEMENTS - 1);
   kernel_message(&k, "no values");
   kernel_message(&k, "values %lld and %lld");
 }
@@ -46,7 +46,7 @@ static void begin(void) {
 #define E(name, ...) kernel_step(&k, (uint16_t[8]){RVM_KOP_##name, ##__VA_ARGS__})
 #define HERE ((uint16_t)k.header[STEPS])
 
-/* Rows of the tables of functions and micro-kernels. */
+/* Return rows of the tables of functions and micro-kernels. */
 static int32_t row_of(const char *wanted) {
   static const char *const names[] = {
 #define MICRO_KERNEL(name, arguments) #name,
@@ -58,7 +58,7 @@ static int32_t row_of(const char *wanted) {
   abort();
 }
 
-/* The rows of a family lie one after the other: ADD + 8 is that of f32. */
+/* The rows of a family are consecutive: ADD + 8 is the f32 row. */
 enum { ADD = 0, ADD_I64 = 3, ADD_F32 = 8 };
 static uint16_t function_of(int result_bytes, int operand_bytes, int arity, int skipped) {
   for (int32_t i = 0; i < rvm_element_function_count; i++) {
@@ -69,7 +69,7 @@ static uint16_t function_of(int result_bytes, int operand_bytes, int arity, int 
   abort();
 }
 
-/* ---- reading ---- */
+/* ---- reading programs ---- */
 
 static rvm_status read_bytes(unsigned char *bytes, int64_t size_bytes) {
   rvm_kernel_program program;
@@ -144,7 +144,7 @@ static void headers_are_checked(void) {
   begin();
   E(copy, FREE, v0);
   CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand src is invalid, got 10", error);
-  /* a part that is cut off at each length */
+  /* a program truncated at each length */
   begin();
   E(end);
   bytes = kernel_finish(&k, &size_bytes);
@@ -152,7 +152,7 @@ static void headers_are_checked(void) {
     unsigned char *copy = memcpy(aligned_alloc(64, 1024), bytes, (size_t)size);
     CHECK_FAILS(read_bytes(copy, size), RVM_BAD_EXECUTABLE, "the size does not match the header", error);
   }
-  bytes = realloc(bytes, 2048); /* and one too long */
+  bytes = realloc(bytes, 2048); /* one byte too many */
   unsigned char *longer = memset(aligned_alloc(64, 2048), 0, 2048);
   memcpy(longer, bytes, (size_t)size_bytes);
   free(bytes);
@@ -313,7 +313,7 @@ static void functions_and_calls_are_checked(void) {
 #define VIEW(w, buffer, bytes) E(view, w, buffer, ZERO_, bytes)
 #define VIEWS() VIEW(w0, ARRAY, 4), VIEW(w1, ARRAY, 8), VIEW(w2, ARRAY, 1)
 
-/* Else a strip of many bytes could be read as one of few longer elements, which are not aligned. */
+/* Otherwise, a strip of many bytes could be read as a strip of fewer, longer elements, which would be misaligned. */
 static void views_have_elements_of_one_size(void) {
   const uint16_t to_i64 = function_of(8, 4, 1, 0);
   OTHER_SIZE(view, VIEW(w0, ARRAY, 4), VIEW(w0, ARRAY, 8));
@@ -349,14 +349,14 @@ static void views_have_elements_of_one_size(void) {
            E(choose, w0, w2, w0, w0, 4));
 }
 
-#include "test_kernels_runs.h" /* it uses what is above */
+#include "test_kernels_runs.h" /* uses the definitions above */
 
 /* ---- the section ---- */
 
 static rvm_status load_section(const char *parameters, const uint32_t *head, size_t head_words, int kernels,
                                int64_t cut) {
   image program = {0};
-  loaded what;
+  loaded exe;
   image_packed(&program, "vm.builtin.make_tuple");
   image_function(&program, RVM_KIND_kernel, "first", parameters, 0);
   image_function(&program, RVM_KIND_kernel, "second", parameters, 0);
@@ -368,8 +368,8 @@ static rvm_status load_section(const char *parameters, const uint32_t *head, siz
     buffer_add(&program.kernels, bytes, (size_t)(size_bytes + cut));
     free(bytes);
   }
-  const rvm_status status = image_load(&program, &what, &error);
-  loaded_release(&what);
+  const rvm_status status = image_load(&program, &exe, &error);
+  loaded_release(&exe);
   return status;
 }
 
@@ -409,7 +409,7 @@ static void the_section_is_checked(void) {
   BAD_SECTION("the messages of kernel program 0 must be UTF-8 text", 1, 0, 1, 0, 1, size);
 }
 
-/* Whichever allocation fails, the load or the run says so, and leaves nothing behind. */
+/* Each failing allocation makes the load or the run fail without a leak. */
 static void runs_without_memory_fail(void) {
   const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST};
   int64_t size_bytes;
@@ -439,10 +439,10 @@ static void runs_without_memory_fail(void) {
   threads = 1;
 }
 
-/* A program of a file whose kernel never ends, in a machine with limits. */
+/* A kernel of a file that never ends, in a machine with limits. */
 static void machines_limit_kernels(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_machine *machine;
   int64_t size_bytes;
   const uint32_t kernel_ = image_function(&program, RVM_KIND_kernel, "kernel", "a b c d e", 0);
@@ -451,26 +451,25 @@ static void machines_limit_kernels(void) {
   buffer_add(&program.kernels, (uint32_t[]){1, 0, kernel_, (uint32_t)size_bytes}, 16);
   buffer_add(&program.kernels, bytes, (size_t)size_bytes);
   free(bytes);
-  MAKE(what, image_load(&program, &what, &error));
+  MAKE(exe, image_load(&program, &exe, &error));
   for (int32_t count = 1; count <= 3; count += 2) {
-    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_steps = 1000000, .threads = count},
+    MAKE(machine, rvm_machine_new(exe.executable, &(rvm_machine_options){.max_steps = 1000000, .threads = count},
                                   &machine, &error));
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "1000000 steps", error);
     rvm_machine_release(machine);
     const int64_t start = rvm_clock_now();
-    MAKE(machine,
-         rvm_machine_new(what.executable, &(rvm_machine_options){.max_nanoseconds = 20000000, .threads = count},
-                         &machine, &error));
+    MAKE(machine, rvm_machine_new(exe.executable, &(rvm_machine_options){.max_nanoseconds = 20000000, .threads = count},
+                                  &machine, &error));
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "0.020 seconds", error);
     CHECK(rvm_clock_now() - start < INT64_C(2000000000));
     rvm_machine_release(machine);
-    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_bytes = 1000, .threads = count},
-                                  &machine, &error));
+    MAKE(machine, rvm_machine_new(exe.executable, &(rvm_machine_options){.max_bytes = 1000, .threads = count}, &machine,
+                                  &error));
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_OUT_OF_MEMORY,
                 "1000 bytes (max_bytes)", error);
     rvm_machine_release(machine);
   }
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 int main(void) {

@@ -1,16 +1,16 @@
-/* test_kernels_runs.h: part of test_kernels.c: programs that run, and what ends them. */
+/* test_kernels_runs.h: part of test_kernels.c: runs of programs, and the errors and limits that end them. */
 #ifndef RELVM_TEST_KERNELS_RUNS_H
 #define RELVM_TEST_KERNELS_RUNS_H
 
 /* ---- running ---- */
 
-/* A stand-in for the machine: a limit of steps. */
-static int64_t steps_left = INT64_MAX, looks;
+/* A substitute for the machine, with a limit of steps. */
+static int64_t steps_left = INT64_MAX, checks;
 static int32_t threads = 1, ends;
 
 static rvm_status spend(rvm_machine *machine, int64_t cost, rvm_value *result) {
   (void)machine;
-  looks++;
+  checks++;
   steps_left -= cost;
   return steps_left > 0 ? RVM_OK : rvm_fail(result, RVM_TIMEOUT, "too many steps");
 }
@@ -34,7 +34,7 @@ static float *in, *out;
 static uint8_t *mask;
 
 static void make_tensors(void) {
-  const int64_t n[] = {ROOM};
+  const int64_t n[] = {ELEMENTS};
   const int32_t dtypes[] = {RVM_DTYPE_f32, RVM_DTYPE_i64, RVM_DTYPE_bool, RVM_DTYPE_f32, RVM_DTYPE_i64};
   for (int i = 0; i < 5; i++) tensors[i] = tensor_value(dtypes[i], 1, n);
   in = tensors[IN_F32].as.tensor->dl.data;
@@ -42,7 +42,8 @@ static void make_tensors(void) {
   mask = tensors[IN_BOOL].as.tensor->dl.data;
   out = tensors[OUT_F32].as.tensor->dl.data;
   out_index = tensors[OUT_I64].as.tensor->dl.data;
-  for (int i = 0; i < ROOM; i++) in[i] = (float)i, index_[i] = i, mask[i] = i % 2 == 0, out[i] = -1, out_index[i] = -1;
+  for (int i = 0; i < ELEMENTS; i++)
+    in[i] = (float)i, index_[i] = i, mask[i] = i % 2 == 0, out[i] = -1, out_index[i] = -1;
 }
 
 static void release_tensors(void) {
@@ -84,12 +85,12 @@ static rvm_status run_with(const rvm_value *arguments, int32_t count) {
     E(end);                                                 \
     CHECK_FAILS(run_with(tensors, 5), status, text, error); \
   } while (0)
-#define LEAVES(what, ...) FAILS_WITH(RVM_INDEX_ERROR, "outside its " what, __VA_ARGS__)
-/* The strip is of `count` elements, a scalar, from here on. */
+#define LEAVES(object, ...) FAILS_WITH(RVM_INDEX_ERROR, "outside its " object, __VA_ARGS__)
+/* Sets the current strip to `count` elements; `count` is a scalar register. */
 #define STRIP(count) E(strips, FREE_3, ZERO_, count, (uint16_t)(HERE + 1))
-/* As many rows of so many elements as a strip has room for; FREE_2 is the width. */
+/* Sets the current strip to as many rows of `width` elements as it can hold.  FREE_2 is the width. */
 #define BLOCK(width) set(FREE_2, width), E(blocks, FREE_3, ZERO_, MANY, FREE_2, (uint16_t)(HERE + 1))
-/* s = value, from the constants. */
+/* Sets a scalar register to a value made of the program's constants. */
 static void set(uint16_t to, int64_t value) {
   E(copy, to, ZERO_);
   const uint64_t bits = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -102,8 +103,8 @@ static void set(uint16_t to, int64_t value) {
 
 static void accesses_stay_inside_of_their_buffers(void) {
   RUNS(E(load, FREE, IN_F32, LAST, 4), E(store, OUT_F32, LAST, FREE, 4));
-  CHECK(out[ROOM - 1] == (float)(ROOM - 1));
-  const int64_t wrong[] = {-1, ROOM, ROOM + 1, INT64_MAX, INT64_MIN, INT64_MAX / 4 + 2, INT64_C(1) << 62};
+  CHECK(out[ELEMENTS - 1] == (float)(ELEMENTS - 1));
+  const int64_t wrong[] = {-1, ELEMENTS, ELEMENTS + 1, INT64_MAX, INT64_MIN, INT64_MAX / 4 + 2, INT64_C(1) << 62};
   for (int i = 0; i < COUNT_OF(wrong); i++) {
     LEAVES("buffer", set(FREE, wrong[i]), E(load, FREE_2, IN_F32, FREE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), E(store, OUT_I64, FREE, ONE, 8));
@@ -115,7 +116,7 @@ static void accesses_stay_inside_of_their_buffers(void) {
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(scatter, OUT_F32, v0, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(fill, v0, ONE, ONE, 1),
            E(strided, v1, IN_F32, FREE, ONE, 4, v0));
-    /* a step that leads there */
+    /* a step that leads outside */
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, FREE, ZERO_, ZERO_, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(store_rows, OUT_F32, FREE, ZERO_, ZERO_, ONE, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(load_rows, v0, IN_F32, ZERO_, FREE, ZERO_, FREE_2, 4));
@@ -134,13 +135,13 @@ static void accesses_stay_inside_of_their_buffers(void) {
   LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, LAST, ONE, 4, NO));
   LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, ONE, MINUS, 4, NO));
   LEAVES("buffer", STRIP(MANY), E(store_strided, OUT_F32, LAST, ONE, ONE, 4));
-  /* backwards, and the same place everywhere */
+  /* backward, and with a step of 0 */
   RUNS(set(FREE, 511), STRIP(MANY), E(strided, v0, IN_F32, FREE, MINUS, 4, NO),
        E(store_strided, OUT_F32, FREE, MINUS, v0, 4));
   CHECK(out[0] == 0 && out[511] == 511);
   RUNS(STRIP(MANY), E(strided, v0, IN_F32, LAST, ZERO_, 4, NO), E(store_strided, OUT_F32, ZERO_, ONE, v0, 4));
-  CHECK(out[0] == (float)(ROOM - 1) && out[511] == (float)(ROOM - 1));
-  /* what the mask leaves out is nowhere */
+  CHECK(out[0] == (float)(ELEMENTS - 1) && out[511] == (float)(ELEMENTS - 1));
+  /* indices that the mask excludes may be anywhere */
   RUNS(STRIP(MANY), E(fill, v0, ZERO_, MANY, 1), E(iota, v1, MINUS, MINUS), E(gather, v2, IN_F32, v1, 4, v0),
        E(store_strided, OUT_F32, ZERO_, ONE, v2, 4), E(strided, v2, IN_F32, MINUS, MINUS, 4, v0));
   CHECK(out[0] == 0 && out[511] == 0);
@@ -149,7 +150,7 @@ static void accesses_stay_inside_of_their_buffers(void) {
   LEAVES("buffer", set(FREE, ARRAY_2_BYTES / 8), E(load, FREE_2, ARRAY_2, FREE, 8));
 }
 
-/* A view of one element, then a strip of many. */
+/* Makes views of one element, then a strip of many elements. */
 #define SHORT_VIEWS()                                                                 \
   STRIP(ONE), E(view_written, w0, ARRAY, ONE, 4), E(view_written, w1, ARRAY, ONE, 8), \
       E(view_written, w2, ARRAY, ONE, 1), STRIP(MANY)
@@ -185,13 +186,13 @@ static void strips_have_room(void) {
   LEAVES("strip", SHORT_VIEWS(), E(load_rows, w0, IN_F32, ZERO_, ZERO_, ZERO_, ONE, 4));
   LEAVES("strip", SHORT_VIEWS(), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, ONE, w0, 4));
   LEAVES("strip", SHORT_VIEWS(), E(iota_rows, w1, ZERO_, ZERO_, ZERO_, ONE));
-  const int64_t widths[] = {0, -1, 3, 513, INT64_MAX, INT64_MIN}; /* none of which divides 512 */
+  const int64_t widths[] = {0, -1, 3, 513, INT64_MAX, INT64_MIN}; /* none of these divides 512 */
   for (int i = 0; i < COUNT_OF(widths); i++) {
     LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(load_rows, v0, IN_F32, ZERO_, ZERO_, ZERO_, FREE, 4));
     LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, FREE, v0, 4));
     LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(iota_rows, v0, ZERO_, ZERO_, ZERO_, FREE));
   }
-  LEAVES("strip", READ_VIEWS(), E(move, w0, v0, 4)); /* not to be written */
+  LEAVES("strip", READ_VIEWS(), E(move, w0, v0, 4)); /* read-only views */
   LEAVES("strip", READ_VIEWS(), E(iota, w1, ZERO_, ONE));
   /* a jump past the instruction that makes the view */
   LEAVES("strip", STRIP(ONE), E(jump, 3), E(view, w0, IN_F32, ZERO_, 4), E(move, v0, w0, 4));
@@ -201,16 +202,16 @@ static void strips_have_room(void) {
 }
 
 static void strips_go_on(void) {
-  /* out = in + in, in two strips; a sum, a largest number and whatever else folds */
+  /* out = in + in in two strips; a sum, a maximum and other folds */
   RUNS(E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 5)), E(view, w0, IN_F32, FREE, 4),
        E(view_written, w1, OUT_F32, FREE, 4), E(apply, w1, w0, w0, ADD_F32),
        E(next_strip, FREE, s0, (uint16_t)(HERE - 3)));
-  for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(2 * i));
+  for (int i = 0; i < ELEMENTS; i++) CHECK(out[i] == (float)(2 * i));
   RUNS(E(fill, v0, ZERO_, MANY, 8), E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 4)), E(view, w1, IN_I64, FREE, 8),
        E(accumulate, v0, w1, ADD_I64), E(next_strip, FREE, s0, (uint16_t)(HERE - 2)), E(copy, FREE_2, ZERO_),
        E(fold_lanes, FREE_2, v0, s0, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
-  CHECK_INT(out_index[0], (int64_t)ROOM * (ROOM - 1) / 2);
-  /* lanes of 1, and behind them the rest, which is in order: 1 + 16 of 18, then two more; none; only a rest */
+  CHECK_INT(out_index[0], (int64_t)ELEMENTS * (ELEMENTS - 1) / 2);
+  /* lanes of 1, then the remaining elements in order: 1 + 16 of 18, then two more; none; only remaining elements */
   RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 18), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64),
        E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 19);
@@ -227,22 +228,22 @@ static void strips_go_on(void) {
        E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], RVM_STRIP);
   RUNS(E(fill, v0, ONE, MINUS, 8));
-  /* no elements at all */
+  /* no elements */
   RUNS(E(strips, FREE, ONE, ZERO_, (uint16_t)(HERE + 1)), E(strips, FREE, MANY, MINUS, (uint16_t)(HERE + 1)),
        E(iota, v0, ONE, ONE));
-  RUNS(E(strips, FREE, MINUS, MANY, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE)); /* 2^63 of them */
+  RUNS(E(strips, FREE, MINUS, MANY, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE)); /* 2^63 elements */
 }
 
-/* The transposed matrix of 3 rows of 200, which is read by its columns: 170 rows of 3, then 30. */
+/* Reads the transposed matrix of 3 rows of 200 by its columns: 170 rows of 3, then 30. */
 static void blocks_go_on(void) {
   RUNS(set(FREE, 3), set(FREE_2, 200), E(blocks, FREE_3, ZERO_, FREE_2, FREE, (uint16_t)(HERE + 6)),
        E(load_rows, v0, IN_F32, FREE_3, ONE, FREE_2, FREE, 4), E(mul, FLAG, FREE_3, FREE),
        E(store_rows, OUT_F32, FLAG, FREE, ONE, FREE, v0, 4), E(iota_rows, v1, FREE_3, ONE, FREE_2, FREE),
        E(next_block, FREE_3, FREE_2, FREE, (uint16_t)(HERE - 4)));
-  for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(i % 3 * 200 + i / 3));
+  for (int i = 0; i < ELEMENTS; i++) CHECK(out[i] == (float)(i % 3 * 200 + i / 3));
   RUNS(set(FREE, 3), set(FREE_2, 200), BLOCK(3), E(iota_rows, v1, MINUS, ONE, LAST, FREE_2), E(move, v0, ZERO_, 8),
        set(FREE, 3), E(store_rows, OUT_I64, ZERO_, FREE, ONE, FREE, v1, 8));
-  for (int i = 0; i < 510; i++) CHECK_INT(out_index[i], -1 + i / 3 + i % 3 * (ROOM - 1));
+  for (int i = 0; i < 510; i++) CHECK_INT(out_index[i], -1 + i / 3 + i % 3 * (ELEMENTS - 1));
   RUNS(BLOCK(0), BLOCK(-1), BLOCK(513), E(blocks, FREE_3, ONE, ONE, ONE, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
   RUNS(BLOCK(512), E(iota, v0, ONE, ONE), E(move, v1, v0, 8), E(next_block, FREE_3, ZERO_, FREE_2, 0));
 }
@@ -278,7 +279,7 @@ static void stated_failures_have_their_text(void) {
   const uint16_t values[] = {LAST, MINUS};
   FAILS_WITH(RVM_SHAPE_ERROR, "values 599 and -1", kernel_arguments(&k, values, 2), E(fail, RVM_SHAPE_ERROR, 1, 0, 2));
   FAILS_WITH(RVM_TIMEOUT, "no values", E(fail, RVM_TIMEOUT, 0, 0, 0));
-  char text[700]; /* of two bytes a character, after one: a character that does not fit is left out */
+  char text[700]; /* two-byte characters after one byte: a character that does not fit is left out */
   for (int start = 0; start < 2; start++) {
     for (int i = 0; i < 600; i++) text[i] = i < start ? 'x' : (i - start) % 2 ? '\xa9' : '\xc3';
     text[600 + start] = 0;
@@ -299,12 +300,12 @@ static void stated_failures_have_their_text(void) {
 
 static void arguments_are_compared_with_the_tensors(void) {
   rvm_value given[5];
-  const int64_t short_dims[] = {ROOM - 1}, two[] = {ROOM, 1};
-#define GIVEN(place, value, status, text)                 \
+  const int64_t short_dims[] = {ELEMENTS - 1}, two[] = {ELEMENTS, 1};
+#define GIVEN(index, value, status, text)                 \
   do {                                                    \
     memcpy(given, tensors, sizeof given);                 \
     rvm_value made = value;                               \
-    given[place] = made;                                  \
+    given[index] = made;                                  \
     begin(), E(end);                                      \
     CHECK_FAILS(run_with(given, 5), status, text, error); \
     rvm_value_release(&made);                             \
@@ -327,10 +328,10 @@ static void arguments_are_compared_with_the_tensors(void) {
 
 static void release_nothing(void *unused) { (void)unused; }
 
-/* Constants and memory of the host are never written to, nor views of them. */
+/* Constants, host memory and views of them are never written. */
 static void outputs_are_the_programs_own(void) {
-  static _Alignas(64) float hosts[ROOM + 1];
-  const int64_t n[] = {ROOM};
+  static _Alignas(64) float hosts[ELEMENTS + 1];
+  const int64_t n[] = {ELEMENTS};
   rvm_value given[5], wrapped, view;
   memcpy(given, tensors, sizeof given);
   MAKE(wrapped, rvm_tensor_wrap(RVM_DTYPE_f32, 1, n, hosts, release_nothing, NULL, &wrapped));
@@ -342,7 +343,7 @@ static void outputs_are_the_programs_own(void) {
   given[OUT_F32] = view;
   STORES();
   CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "output argument 3 must be allocated by the machine", error);
-  given[IN_F32] = view; /* which may be read */
+  given[IN_F32] = view; /* may be read */
   given[OUT_F32] = tensors[OUT_F32];
   STORES();
   CHECK_OK(run_with(given, 5), error);
@@ -379,7 +380,7 @@ static void tensors_without_elements_have_none(void) {
   for (int i = 0; i < 5; i++) rvm_value_release(&given[i]);
 }
 
-/* A program that gets the memory of a run again finds no addresses in it. */
+/* A later program that gets the memory of a run finds no addresses in it. */
 static void memory_holds_no_addresses_afterwards(void) {
   const uintptr_t secret = (uintptr_t)in / 4096;
   for (int is_parallel = 0; is_parallel < 2; is_parallel++) {
@@ -406,9 +407,9 @@ static void memory_holds_no_addresses_afterwards(void) {
 
 static void parallel_loops_are_whole(void) {
   for (threads = 1; threads <= 3; threads += 2) {
-    memset(out_index, 0, ROOM * 8);
+    memset(out_index, 0, ELEMENTS * 8);
     RUNS(ALL_STORES());
-    for (int i = 0; i < ROOM; i++) CHECK_INT(out_index[i], i);
+    for (int i = 0; i < ELEMENTS; i++) CHECK_INT(out_index[i], i);
     RUNS(PARALLEL(ZERO_, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     RUNS(PARALLEL(MINUS, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     RUNS(PARALLEL(ONE, ZERO_), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(end));
@@ -416,14 +417,14 @@ static void parallel_loops_are_whole(void) {
                E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
     FAILS_WITH(RVM_SHAPE_ERROR, "no values", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1),
                E(jump, 1), E(end));
-    /* views of outside are not there inside; arrays from f to g are each part's own */
+    /* views made outside do not exist inside; each part has its own arrays [f, g) */
     LEAVES("strip", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0),
            E(move, v0, w0, 4), E(end));
   }
   threads = 1;
 }
 
-/* Another thread changes indices between their check and their use: none is used that was not checked. */
+/* Another thread changes indices between their check and their use: no unchecked index is used. */
 static void indices_are_safe_while_threads_run(void) {
   threads = 3;
   for (int round = 0; round < 20; round++) {
@@ -462,7 +463,7 @@ static void every_loop_has_an_end(void) {
   ENDS(E(next, FREE, MANY, 0));
   ENDS(E(strips, FREE, ONE, ZERO_, 0));
   ENDS(E(strips, FREE, ZERO_, MANY, 2), E(iota, v0, ONE, ONE), E(next_strip, FREE, MANY, 1));
-  ENDS(E(next_strip, FREE, MANY, 0)); /* strips of none */
+  ENDS(E(next_strip, FREE, MANY, 0)); /* empty strips */
   ENDS(E(blocks, FREE, ZERO_, MANY, ONE, 2), E(iota, v0, ONE, ONE), E(next_block, FREE, MANY, ONE, 1));
   ENDS(E(blocks, FREE, ZERO_, MANY, ZERO_, 0));
   ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(end), E(jump, 0));
@@ -470,7 +471,7 @@ static void every_loop_has_an_end(void) {
   for (threads = 2; threads <= 3; threads++) {
     ENDS(E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0), E(jump, 1), E(end)); /* in all parts */
     ENDS(E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2),
-         E(end)); /* in all but the first */
+         E(end)); /* in all parts except the first */
     ends = 1;
     begin(), E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end), E(end);
     CHECK_FAILS(run_with(tensors, 5), RVM_INTERRUPTED, "interrupted", error);
@@ -479,18 +480,18 @@ static void every_loop_has_an_end(void) {
   threads = 1;
 }
 
-/* The slowest functions and micro-kernels, in a row: no look at the limits is far from the last. */
+/* The slowest functions and micro-kernels in sequence: the time between two checks of the limits is bounded. */
 static void looks_follow_each_other(void) {
   const uint16_t slow = function_of(8, 8, 2, 0);
   uint16_t slowest = slow;
   for (int32_t i = 0; i < rvm_element_function_count; i++)
     if (rvm_element_functions[i].cost > rvm_element_functions[slowest].cost) slowest = (uint16_t)i;
   CHECK(rvm_element_functions[slowest].cost >= 1000); /* fmod of f64 */
-#define LOOKS(least, ...)    \
-  do {                       \
-    looks = 0;               \
-    RUNS(__VA_ARGS__);       \
-    CHECK(looks >= (least)); \
+#define LOOKS(least, ...)     \
+  do {                        \
+    checks = 0;               \
+    RUNS(__VA_ARGS__);        \
+    CHECK(checks >= (least)); \
   } while (0)
 #define THOUSAND_OF(step) \
   for (int i = 0; i < 1000; i++) step
@@ -529,7 +530,7 @@ static void micro_kernels_end_with_the_run(void) {
   CHECK(out[0] == 100);
   LEAVES("buffers", kernel_arguments(&k, bad, 5), E(invoke, copy, 0, 5));
   ENDS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), E(jump, 0));
-  steps_left = 1; /* the look is within the micro-kernel */
+  steps_left = 1; /* the check is within the micro-kernel */
   begin(), kernel_arguments(&k, good, 5);
   for (int i = 0; i < 8180; i++) E(copy, FREE, ONE);
   E(jump, 0), E(invoke, copy, 0, 5), E(end);

@@ -1,10 +1,11 @@
-/* Limits: of a run's memory, steps and time, and of what an executable may have and call. */
+/* test_limits.c: limits on the memory, steps and time of runs, and on the contents of executables and the functions
+   that they call. */
 #include "clock.h"
 #include "scalar_ops.h"
 #include "run.h"
 
 static image program;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine;
 static rvm_value result;
 static uint32_t loop, holds, drops, calls_host;
@@ -26,7 +27,8 @@ static void build(void) {
   PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   TAIL_CALL(&program, loop, R(0));
   RET(&program, 0);
-  holds = image_bytecode(&program, "holds", "n held", 4); /* n storages of 4,000 bytes, each in a tuple with the last */
+  holds = image_bytecode(&program, "holds", "n held",
+                         4); /* n storages of 4,000 bytes, each in a tuple with the previous one */
   PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 8 + 6 + 5);
   PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
@@ -34,7 +36,8 @@ static void build(void) {
   CALL(&program, 1, make_tuple, R(1), R(3));
   TAIL_CALL(&program, holds, R(0), R(1));
   RET(&program, 0);
-  drops = image_bytecode(&program, "drops", "n size", 4); /* n storages of so many floats, one after the other */
+  drops =
+      image_bytecode(&program, "drops", "n size", 4); /* allocates n storages of `size` floats, one after the other */
   PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 8 + 5);
   PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
@@ -49,7 +52,7 @@ static void build(void) {
 #define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
 static void with(rvm_machine_options options) {
-  MAKE(machine, rvm_machine_new(what.executable, &options, &machine, &result));
+  MAKE(machine, rvm_machine_new(exe.executable, &options, &machine, &result));
 }
 
 static void steps_are_counted(void) {
@@ -65,7 +68,7 @@ static void steps_are_counted(void) {
   rvm_machine_release(machine);
 }
 
-/* Memory that is allocated is work: a loop that does nothing else ends, too. */
+/* Allocation counts as steps: a loop that only allocates ends as well. */
 static void allocations_are_steps(void) {
   with((rvm_machine_options){.max_steps = 100000, .max_bytes = 10000000});
   CHECK_OK(RUN(drops, int_value(100), int_value(10)), result);
@@ -85,7 +88,7 @@ static void time_is_measured(void) {
 
 static void memory_is_what_a_run_holds(void) {
   with((rvm_machine_options){.max_bytes = 1000000});
-  for (int i = 0; i < 3; i++) { /* whatever runs before have left in the pool */
+  for (int i = 0; i < 3; i++) { /* the pool keeps memory of earlier runs */
     CHECK_OK(RUN(drops, int_value(100000), int_value(1000)), result);
     CHECK_OK(RUN(drops, int_value(100), int_value(200000)), result);
     CHECK_OK(RUN(holds, int_value(200), int_value(0)), result);
@@ -99,13 +102,13 @@ static void memory_is_what_a_run_holds(void) {
 static void limits_below_zero_are_refused(void) {
   const rvm_machine_options wrong[] = {{.max_bytes = -1}, {.max_steps = -1}, {.max_nanoseconds = -1}};
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    CHECK_FAILS(rvm_machine_new(what.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR,
+    CHECK_FAILS(rvm_machine_new(exe.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR,
                 "max_bytes, max_steps and max_nanoseconds must be at least 0", result);
 }
 
-/* ---- what an executable may ---- */
+/* ---- what an executable may do ---- */
 
-/* Once more, by other options. */
+/* Loads the bytes again with other options. */
 static rvm_status load(rvm_load_options options, loaded *to) {
   return rvm_executable_load(to->bytes, to->size_bytes, &options, &to->executable, &result);
 }
@@ -119,7 +122,7 @@ static void functions_of_the_host_are_allowed_by_name(void) {
   image_bytecode(&direct, "main", "", 1);
   CALL(&direct, 0, seven);
   RET(&direct, 0);
-  MAKE(file, image_load(&direct, &file, &result)); /* which allows all */
+  MAKE(file, image_load(&direct, &file, &result)); /* allows all functions */
   rvm_executable_release(file.executable);
   CHECK_FAILS(load((rvm_load_options){.functions = NULL}, &file), RVM_UNSUPPORTED, "\"test.seven\"", result);
   CHECK_FAILS(load((rvm_load_options){.functions = none, .function_count = 5}, &file), RVM_UNSUPPORTED, "do not allow",
@@ -136,13 +139,13 @@ static void functions_of_the_host_are_allowed_by_name(void) {
   loaded_release(&file);
 }
 
-/* That a name is computed does not let it through. */
+/* A computed name is checked as well. */
 static void and_so_they_are_where_the_program_makes_the_name(void) {
   with((rvm_machine_options){.threads = 1});
-  CHECK_OK(RUN(calls_host), result); /* image_load allows all */
+  CHECK_OK(RUN(calls_host), result); /* image_load allows all functions */
   rvm_machine_release(machine);
   rvm_executable *strict;
-  CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, NULL, &strict, &result), result);
+  CHECK_OK(rvm_executable_load(exe.bytes, exe.size_bytes, NULL, &strict, &result), result);
   MAKE(machine, rvm_machine_new(strict, NULL, &machine, &result));
   CHECK_FAILS(RUN(calls_host), RVM_UNSUPPORTED, "\"test.seven\"", result);
   rvm_machine_release(machine);
@@ -157,15 +160,15 @@ static void counts_and_bytes(void) {
       "2 constants, but the load options allow at most 1", "words of code, but the load options allow at most 10"};
   rvm_executable *executable;
   for (int i = 0; i < COUNT_OF(small); i++)
-    CHECK_FAILS(rvm_executable_load(what.bytes, what.size_bytes, &small[i], &executable, &result), RVM_UNSUPPORTED,
+    CHECK_FAILS(rvm_executable_load(exe.bytes, exe.size_bytes, &small[i], &executable, &result), RVM_UNSUPPORTED,
                 texts[i], result);
   const rvm_load_options enough = {
-      .max_bytes = what.size_bytes, .max_functions = 100, .max_constants = 2, .max_code_words = 1000};
-  CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &enough, &executable, &result), result);
+      .max_bytes = exe.size_bytes, .max_functions = 100, .max_constants = 2, .max_code_words = 1000};
+  CHECK_OK(rvm_executable_load(exe.bytes, exe.size_bytes, &enough, &executable, &result), result);
   rvm_executable_release(executable);
 }
 
-/* Each constant is small in the file, and they share the string that they are made of. */
+/* Each constant is small in the file: they share one string. */
 static void a_small_file_cannot_ask_for_much_memory(void) {
   enum { LENGTH = 20000, STRINGS = 10000 };
   image bomb = {0};
@@ -182,9 +185,9 @@ static void a_small_file_cannot_ask_for_much_memory(void) {
 static void what_was_only_checked_does_not_run(void) {
   rvm_executable *executable;
   const rvm_load_options options = {.check_only = 1};
-  CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &executable, &result), result);
+  CHECK_OK(rvm_executable_load(exe.bytes, exe.size_bytes, &options, &executable, &result), result);
   CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &result), RVM_UNSUPPORTED, "for checking only", result);
-  CHECK_OK(rvm_machine_new(what.executable, NULL, &machine, &result), result);
+  CHECK_OK(rvm_machine_new(exe.executable, NULL, &machine, &result), result);
   CHECK_FAILS(rvm_machine_upgrade(machine, executable, &result), RVM_UNSUPPORTED, "for checking only", result);
   rvm_machine_release(machine);
   rvm_executable_release(executable);
@@ -193,7 +196,7 @@ static void what_was_only_checked_does_not_run(void) {
 int main(void) {
   CHECK_OK(rvm_register("test.seven", host_seven, NULL, 0, &result), result);
   build();
-  MAKE(what, image_load(&program, &what, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
   steps_are_counted();
   allocations_are_steps();
   time_is_measured();
@@ -204,7 +207,7 @@ int main(void) {
   counts_and_bytes();
   a_small_file_cannot_ask_for_much_memory();
   what_was_only_checked_does_not_run();
-  loaded_release(&what);
+  loaded_release(&exe);
   CHECK_OK(rvm_unregister("test.seven", &result), result);
   return CHECK_RESULT();
 }

@@ -1,4 +1,4 @@
-/* The loader: no damage to a file makes it crash or accept it, and what it accepts is safe to run. */
+/* test_loader.c: the loader: a damaged file never makes it crash, and everything that it accepts is safe to run. */
 #include "check.h"
 #include "program.h"
 
@@ -8,13 +8,13 @@ static rvm_status load(const void *bytes, int64_t size_bytes, rvm_executable **e
   return rvm_executable_load(bytes, size_bytes, &options, executable, error);
 }
 
-/* A refusal is BAD_EXECUTABLE, or UNSUPPORTED for a version or native code. */
-static void check_refused(const void *bytes, int64_t size_bytes, const char *what, int64_t where) {
+/* Checks that a file is rejected with BAD_EXECUTABLE, or UNSUPPORTED for a version or native code. */
+static void check_refused(const void *bytes, int64_t size_bytes, const char *damage, int64_t offset) {
   rvm_executable *executable;
   rvm_value error;
   rvm_status status = load(bytes, size_bytes, &executable, &error);
   if (status == RVM_OK) {
-    printf("loaded in spite of %s at %" PRId64 "\n", what, where);
+    printf("loaded in spite of %s at %" PRId64 "\n", damage, offset);
     checks_failed++;
     rvm_executable_release(executable);
     return;
@@ -58,7 +58,7 @@ static rvm_status stop(void *host, rvm_value *error) {
   return rvm_fail(error, RVM_INTERRUPTED, "long enough");
 }
 
-/* Runs every function that takes two arguments with a tensor and an int, whatever comes of it. */
+/* Calls every function of two parameters with a tensor and an int, and ignores the results. */
 static void run_everything(rvm_executable *executable) {
   const rvm_machine_options options = {.stack_values = 4096, .call_depth = 100, .poll = stop};
   rvm_machine *machine;
@@ -77,7 +77,7 @@ static void run_everything(rvm_executable *executable) {
   rvm_machine_release(machine);
 }
 
-/* With the checksums put right, damage meets the checks behind them. */
+/* Damages a file and corrects its checksums, so that the checks after those of the checksums find the damage. */
 static void damage_with_right_checksums_is_survived(void) {
   static const unsigned char patterns[] = {0x01, 0x00, 0x08, 0xff};
   int64_t size_bytes, accepted = 0;
@@ -97,7 +97,7 @@ static void damage_with_right_checksums_is_survived(void) {
       rvm_executable_release(executable);
     }
   }
-  CHECK(accepted > 1000); /* names, numbers: most values are as good as others */
+  CHECK(accepted > 1000); /* names and numbers: most values are valid */
   free(damaged);
   free(bytes);
 }
@@ -124,19 +124,19 @@ static image_constant *last_constant(image *program) {
   return (image_constant *)program->constants.bytes + program->constant_count - 1;
 }
 
-/* The entry of the section table at place `index`: where its section is, how large, and what has to be 0. */
-static uint64_t *section_place(unsigned char *file, int index) { return (uint64_t *)(file + 64 + 32 * index + 8); }
+/* Returns the offset, the size and the reserved words of section `index` in the section table. */
+static uint64_t *section_entry(unsigned char *file, int index) { return (uint64_t *)(file + 64 + 32 * index + 8); }
 
-/* The section is so much shorter, and what it had more is zeros. */
+/* Shortens a section, and replaces the bytes removed by zeros. */
 static void shorten(unsigned char *file, int index, uint64_t size_bytes) {
-  uint64_t *place = section_place(file, index);
-  memset(file + place[0] + size_bytes, 0, place[1] - size_bytes);
-  place[1] = size_bytes;
+  uint64_t *entry = section_entry(file, index);
+  memset(file + entry[0] + size_bytes, 0, entry[1] - size_bytes);
+  entry[1] = size_bytes;
   image_reseal(file);
 }
 
 static void set_count(unsigned char *file, int index, int word, uint32_t count) {
-  memcpy(file + section_place(file, index)[0] + 4 * word, &count, sizeof count), image_reseal(file);
+  memcpy(file + section_entry(file, index)[0] + 4 * word, &count, sizeof count), image_reseal(file);
 }
 
 static void another_magic_number(unsigned char *file) { file[1] ^= 1, image_seal(file); }
@@ -152,9 +152,9 @@ static void an_unaligned_section(unsigned char *file) { file[64 + 8] += 4, image
 static void a_twin_section(unsigned char *file) { file[64 + 32 * 4] = RVM_SECTION_code, image_seal(file); }
 static void a_missing_section(unsigned char *file) { file[64 + 32 * 4] = 200, image_seal(file); }
 static void a_damaged_section(unsigned char *file) { file[64 + 4] ^= 1, image_seal(file); }
-static void a_section_beyond_the_file(unsigned char *file) { section_place(file, 4)[0] += 1 << 20, image_seal(file); }
-static void a_section_that_ends_beyond(unsigned char *file) { section_place(file, 4)[1] += 1 << 20, image_seal(file); }
-static void a_reserved_field_of_a_section(unsigned char *file) { section_place(file, 2)[2] = 1, image_seal(file); }
+static void a_section_beyond_the_file(unsigned char *file) { section_entry(file, 4)[0] += 1 << 20, image_seal(file); }
+static void a_section_that_ends_beyond(unsigned char *file) { section_entry(file, 4)[1] += 1 << 20, image_seal(file); }
+static void a_reserved_field_of_a_section(unsigned char *file) { section_entry(file, 2)[2] = 1, image_seal(file); }
 static void no_strings_section(unsigned char *file) { file[64] = 200, image_seal(file); }
 static void no_functions_section(unsigned char *file) { file[64 + 32] = 200, image_seal(file); }
 static void no_constants_section(unsigned char *file) { file[64 + 32 * 2] = 200, image_seal(file); }
@@ -167,29 +167,29 @@ static void more_functions_than_there_are(unsigned char *file) { set_count(file,
 static void more_parameters_than_there_are(unsigned char *file) { set_count(file, 1, 1, 1000); }
 static void more_constants_than_there_are(unsigned char *file) { set_count(file, 2, 0, 1000); }
 static void more_dimensions_than_there_are(unsigned char *file) { set_count(file, 2, 1, 1000); }
-static void half_a_word_of_code(unsigned char *file) { section_place(file, 3)[1] += 2, image_reseal(file); }
-static void a_string_among_the_records(unsigned char *file) { /* where their number stands: a character, then 0 */
-  memcpy(file + section_place(file, 0)[0] + 4, (uint32_t[]){0, 1}, 8), image_reseal(file);
+static void half_a_word_of_code(unsigned char *file) { section_entry(file, 3)[1] += 2, image_reseal(file); }
+static void a_string_among_the_records(unsigned char *file) { /* at the position of their number: a character, then 0 */
+  memcpy(file + section_entry(file, 0)[0] + 4, (uint32_t[]){0, 1}, 8), image_reseal(file);
 }
-static void a_string_inside_another(unsigned char *file) { /* the second in the first, from its second character on */
-  uint32_t *records = (uint32_t *)(file + section_place(file, 0)[0] + 4);
+static void a_string_inside_another(unsigned char *file) { /* the second begins at the second character of the first */
+  uint32_t *records = (uint32_t *)(file + section_entry(file, 0)[0] + 4);
   records[2] = records[0] + 1;
   records[3] = records[1] - 1;
   image_reseal(file);
 }
 static void code_beyond_the_section(unsigned char *file) { /* of the last function */
-  unsigned char *functions = file + section_place(file, 1)[0];
+  unsigned char *functions = file + section_entry(file, 1)[0];
   uint32_t count;
   memcpy(&count, functions, sizeof count);
   functions[8 + 32 * (count - 1) + 28]++, image_reseal(file);
 }
 static void a_gap_that_is_not_empty(unsigned char *file) {
-  uint64_t place[2];
-  memcpy(place, file + 64 + 8, sizeof place);
-  file[place[0] + place[1]] = 1;
+  uint64_t entry[2];
+  memcpy(entry, file + 64 + 8, sizeof entry);
+  file[entry[0] + entry[1]] = 1;
 }
 
-/* The code of the function `last` before the end of the table, and of the one before it. */
+/* Overlaps the code of the function `last` before the end of the table with that of the function before it. */
 static void overlap(unsigned char *file, uint32_t last) {
   uint64_t functions;
   uint32_t count, start;
@@ -229,7 +229,7 @@ static void parameters_of_another_function(image *to) {
   image_record(to, to->function_count - 1)->first_parameter--;
 }
 static void packed_with_instructions(unsigned char *file) { /* the first function */
-  file[section_place(file, 1)[0] + 8 + 28] = 2, image_reseal(file);
+  file[section_entry(file, 1)[0] + 8 + 28] = 2, image_reseal(file);
 }
 static void a_shared_name(image *to) {
   image_packed(to, "f"), image_packed(to, "g");
@@ -245,7 +245,7 @@ static void a_parameter_without_name(image *to) {
   image_function(to, RVM_KIND_packed, "f", "x", 0);
   memset(to->parameters.bytes + to->parameters.size - 4, 0x7f, 4);
 }
-static void a_private_native_function(image *to) { /* which is right; there is no library */
+static void a_private_native_function(image *to) { /* valid; there is no library */
   image_function(to, RVM_KIND_native, "f", "x", 2), image_record(to, to->function_count - 1)->flags = 1;
 }
 static void too_many_native_registers(image *to) { image_function(to, RVM_KIND_native, "f", "x", 1u << 31); }
@@ -263,7 +263,7 @@ static void overlong_utf8(image *to) { image_text(to, "\xc0\xaf"); }
 static void a_surrogate(image *to) { image_text(to, "\xed\xa0\x80"); }
 static void a_point_beyond_unicode(image *to) { image_text(to, "\xf4\x90\x80\x80"); }
 static void a_source_that_is_no_text(image *to) { buffer_add(&to->source, "int x;\xff", 7); }
-/* The bytes of the next section would complete its last character. */
+/* The last character is truncated; the bytes of the next section would complete it. */
 static void a_source_that_is_cut(image *to) {
   char source[64];
   memset(source, ' ', sizeof source);
@@ -317,7 +317,7 @@ static void a_tensor_beyond_the_data(image *to) {
   image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abc", 3), last_constant(to)->payload += 64;
 }
 
-/* Strings that end after the bytes of all of them, or before the last ones do. */
+/* Strings that end after the string bytes, and strings that end before them. */
 static void strings_beyond_their_bytes(image *to) {
   image_tensor(to, RVM_DTYPE_str, 1, (int64_t[]){1}, "\4\0\0\0\0\0\0\0abc", 11);
 }
@@ -421,12 +421,12 @@ static void native_code_needs_trust(void) {
   const rvm_load_options only_checked = {.check_only = 1};
   CHECK_OK(rvm_executable_load(bytes, size_bytes, &only_checked, &executable, &error), error);
   rvm_executable_release(executable);
-  no_strings_section(bytes); /* what is wrong besides goes first */
+  no_strings_section(bytes); /* other faults are reported before untrusted native code */
   CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "mandatory section", error);
   free(bytes);
 }
 
-/* A section of any id: the names of those that there are; others are passed over. */
+/* Messages name damaged sections; unknown ids are ignored. */
 static void damaged_sections_are_named(void) {
   static const char *const names[] = {"unknown id", "strings", "functions", "constants", "code",
                                       "native",     "source",  "signature", "debug",     "data",
@@ -441,8 +441,8 @@ static void damaged_sections_are_named(void) {
       program_build(&program);
       buffer_add(&program.source, "int x;", 6);
       unsigned char *bytes = image_finish(&program, &size_bytes);
-      memcpy(bytes + 64 + 32 * 4, &id, sizeof id); /* the section behind the code */
-      bytes[section_place(bytes, 4)[0]] ^= (unsigned char)is_damaged;
+      memcpy(bytes + 64 + 32 * 4, &id, sizeof id); /* the section after the code */
+      bytes[section_entry(bytes, 4)[0]] ^= (unsigned char)is_damaged;
       image_seal(bytes);
       const rvm_status status = load(bytes, size_bytes, &executable, &error);
       snprintf(message, sizeof message, "section 4 (%s) is damaged", names[id]);
@@ -459,7 +459,7 @@ static void damaged_sections_are_named(void) {
 
 static void release_bytes(void *argument) { ++*(int *)argument; }
 
-/* Tensors of strings, which are counted among what an executable holds; and the bytes are given back in the end. */
+/* Tensors of strings, which count as values that the executable owns; and the release of its bytes. */
 static void strings_and_bytes_are_released(void) {
   image program = {0};
   int64_t size_bytes;
@@ -502,7 +502,7 @@ static void bytes_that_are_no_file_are_refused(void) {
   free(bytes);
 }
 
-/* A file with more than RVM_CHECKED_DATA_BYTES in the section of that id, a bit of which is flipped. */
+/* Loads a file with more than RVM_CHECKED_DATA_BYTES in the section `id`, in which a bit is flipped. */
 static rvm_status load_large(uint32_t id, int32_t check_data, rvm_value *error) {
   enum { SIZE = RVM_CHECKED_DATA_BYTES + 100 };
   static char text[SIZE + 1];
@@ -517,9 +517,9 @@ static rvm_status load_large(uint32_t id, int32_t check_data, rvm_value *error) 
   else
     buffer_add(&program.source, text, SIZE);
   unsigned char *bytes = image_finish(&program, &size_bytes);
-  const int place = id == RVM_SECTION_strings ? 0 : 4;
-  bytes[section_place(bytes, place)[0] + 1000] ^= 1;
-  memcpy(bytes + 64 + 32 * place, &id, sizeof id), image_seal(bytes);
+  const int index = id == RVM_SECTION_strings ? 0 : 4;
+  bytes[section_entry(bytes, index)[0] + 1000] ^= 1;
+  memcpy(bytes + 64 + 32 * index, &id, sizeof id), image_seal(bytes);
   const rvm_load_options options = {.check_data = check_data};
   rvm_status status = rvm_executable_load(bytes, size_bytes, &options, &executable, error);
   rvm_executable_release(executable);
@@ -540,15 +540,15 @@ static void only_much_data_is_not_checked_unless_asked_for(void) {
 
 static void an_executable_says_what_it_has(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error;
   uint32_t index = program_build(&program);
   uint32_t helper = image_bytecode(&program, "_helper", "x", 1);
   RET(&program, 0);
   image_record(&program, helper)->flags = 1;
-  image_text(&program, "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80"); /* 2, 3 and 4 bytes a character */
-  MAKE(what, image_load(&program, &what, &error));
-  const rvm_executable *executable = what.executable;
+  image_text(&program, "h\xc3\xa9llo \xe2\x82\xac \xf0\x9f\x98\x80"); /* characters of 2, 3 and 4 bytes */
+  MAKE(exe, image_load(&program, &exe, &error));
+  const rvm_executable *executable = exe.executable;
   CHECK_INT(rvm_executable_function_count(executable), 15);
   CHECK_INT(rvm_executable_find(executable, "main"), index);
   CHECK_INT(rvm_executable_find(executable, "mai"), -1);
@@ -562,8 +562,8 @@ static void an_executable_says_what_it_has(void) {
   CHECK_INT(rvm_executable_function_kind(executable, 15), -1);
   CHECK_INT(rvm_executable_function_parameters(executable, 15), -2);
   const unsigned char *data = executable->constants[2].as.tensor->dl.data;
-  CHECK(data > what.bytes && (intptr_t)data % 64 == 0); /* used in place */
-  loaded_release(&what);
+  CHECK(data > exe.bytes && (intptr_t)data % 64 == 0); /* used in place */
+  loaded_release(&exe);
 }
 
 int main(void) {

@@ -1,5 +1,6 @@
-/* Micro-kernels of kernel bytecode: with exactly the room that a call needs they stay inside of it; with less room, and
-   with numbers that they do not take, they refuse.  The address sanitizer watches the buffers. */
+/* test_micro_kernels.c: micro-kernels of kernel bytecode.  With buffers of exactly the size that a call needs, they
+   stay inside the buffers, which the address sanitizer watches.  With smaller buffers or invalid numbers, they
+   refuse. */
 #include <math.h>
 #include <stdint.h>
 
@@ -14,20 +15,18 @@ static const char *const names[] = {
 #undef MICRO_KERNEL
 };
 
-/* A call.  numbers: for each argument its number, or for a place the elements that must be there.  kinds: S a size, F
-   any number, f an f32, and places of elements of 1, 4 or 8 bytes: b, w, q. */
+/* A call.  numbers: for each argument in the order of micro_kernels.def its number, or the number of elements that its
+   buffer needs.  kinds: S a size, F any number, f an f32, and buffers of elements of 1, 4 or 8 bytes: b, w, q. */
 typedef struct call {
   const char *name, *kinds;
   int64_t numbers[MOST];
 } call;
 
 static const call calls[] = {
-    /* rows, columns, depth, a, a_row, a_step, b, b_step, tile, tile_row, adds */
     {"rvm_tile_f32", "SSSwSSwSwSF", {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
-    /* taps, rows, places, count, offsets, firsts, step, weights, x, pitch, sums, sums_pitch, adds */
     {"rvm_columns_f32",
      "SSSSqqSwwSwSF",
      {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
@@ -35,21 +34,16 @@ static const call calls[] = {
      "SSSSqqSwwSwSF",
      {7, 7, 16, 600, 600, 600, 1, 1 + 6 + 1, 1 + 12 * 16 + 16, 16, 6 * 16 + 16, 16, 0}},
     {"rvm_columns_f32", "SSSSqqSwwSwSF", {1, 7, 16, 0, 0, 0, 0, 0, 0, 16, 6 * 16 + 16, 16, 0}},
-    /* columns, taps, offsets, weights, x, sums, adds */
     {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
     {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
     {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
-    /* to, to_row, x, x_row, step, rows, low, first, end, high */
     {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
-    /* panel, pitch, x, high, wide, out_wide, column, count, first, span, taps, strides, pads, dilations of rows and
-       columns */
     {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 6, 2, 9, 1, 20, 3, 3, 1, 1, 1, 1, 1, 1}},
     {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {18 * 9, 9, 2 * 56, 7, 8, 3, 0, 9, 0, 18, 3, 3, 2, 2, 1, 1, 2, 2}},
     {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
-    /* out, x, planes, high, wide, rows, columns, taps, strides, pads and dilations of rows and columns */
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 3, 6 * 6, 1, 6, 6, 3, 3, 2, 2, 2, 2, 0, 0, 1, 1}},
@@ -59,24 +53,18 @@ static const call calls[] = {
     {"rvm_copy_bytes", "bbS", {9, 9, 9}},
     {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
     {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
-    /* rows, columns, depth, a, a_row, flip, left_is_signed, b, b_step, tile, tile_row */
     {"rvm_tile_bytes", "SSSbSFFwSwS", {3, 17, 7, 2 * 8 + 7, 8, 0x80808080, 1, 40 + 32, 40, 2 * 32 + 32, 32}},
     {"rvm_tile_bytes", "SSSbSFFwSwS", {6, 5000, 8, 5 * 8 + 8, 8, 0, 0, 5008 + 5008, 5008, 5 * 5008 + 5008, 5008}},
-    /* columns, taps, offsets, weights, words, sums */
     {"rvm_taps_bytes", "SSqwww", {70, 3, 3, 3, 1 + 128, 128}},
     {"rvm_taps_bytes", "SSqwww", {5, 700, 700, 700, 1 + 64, 64}},
-    /* to, from, next, rows, count, step, flip */
     {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 19 + 1, 30, 4, 20, 1, 7}},
     {"rvm_words_of_bytes", "wbSSSSF", {20, 30 + 19 * 3 + 1, 30, 2, 20, 3, 7}},
     {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 1, 30, 9, 20, 0, 7}},
     {"rvm_words_of_bytes", "wbSSSSF", {300000, 300000, 0, 1, 300000, 1, 0}},
-    /* to, line, size, at, next, rows, count, step, padding, flip */
     {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, -3, 5, 4, 20, 2, 9, 1}},
     {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, 100, 5, 3, 20, 1, 9, 1}},
     {"rvm_words_of_line", "wbSFSSSSFF", {300000, 30, 30, -299990, 1, 9, 300000, 3, 9, 1}},
     {"rvm_words_of_line", "wbSFSSSSFF", {20, 0, 0, 0, 1, 1, 20, 1, 9, 1}},
-    /* rows, keys, depth, width, q, k, k_row, k_step, v, allowed, row, step, bias, row, step, scale, hidden, absent,
-       scores, panel, copy, out */
     {"rvm_attention",
      "SSSSwwSSwbSSwSSffFwwww",
      {7, 70, 5, 9, 7 * 5, 69 * 5 + 4 + 1, 5,      1,       70 * 9, 6 * 70 + 69 + 1, 70, 1, 1,
@@ -91,23 +79,19 @@ static const call calls[] = {
      "SSSSwwSSwbSSwSSffFwwww",
      {96, 5000, 4, 16, 96 * 4, 4999 * 4 + 3 + 1, 4,      1, 5000 * 16, 1, 0, 0, 1,
       0,  0,    1, 0,  0,      96 * 320,         4 * 64, 0, 96 * 16}},
-    /* planes, channels, high, wide, top, left, spread, tiles_wide, first, count, columns, v, too_large */
     {"rvm_winograd_input", "wSSSSSSSSSSwq", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 16 * (3 * 16 + 16), 1}},
     {"rvm_winograd_input", "wSSSSSSSSSSwq", {2 * 9 * 130, 2, 9, 130, 1, 1, 2, 65, 3, 64, 64, 16 * (2 * 64 + 16), 1}},
-    /* rows, columns, channels, filters, u, v, m */
     {"rvm_winograd_product", "SSSSwww", {3, 32, 2, 4, 15 * 4 * 2 + 3 * 2, 16 * (2 * 32 + 16), 16 * 3 * 32}},
     {"rvm_winograd_product", "SSSSwww", {6, 64, 1, 6, 15 * 6 + 6, 16 * (64 + 16), 16 * 6 * 64}},
     {"rvm_winograd_output", "SSww", {3, 16, 16 * 3 * 16, 3 * 4 * 16}},
-    /* the same as of the input, then rows, filters, u, out */
     {"rvm_winograd_plain",
      "wSSSSSSSSSSSSww",
      {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 2, 4, 15 * 4 * 3 + 2 * 3, 2 * 4 * 16}},
-    /* x, steps, factor, addend */
     {"rvm_multiply_adds", "wSff", {192, 3, 1, 1}},
     {"rvm_multiply_adds", "wSff", {192, 30000, 0, 1}},
 };
 
-/* ---- a call with some room ---- */
+/* ---- calls with a given buffer size ---- */
 
 static int64_t work, portions, most_work, portions_allowed;
 
@@ -126,21 +110,21 @@ static const rvm_micro_kernel *kernel_of(const call *from) {
   abort();
 }
 
-/* The arguments of a call, with just the room that it says.  The second offset and the second first are 1, all others
- * 0. */
+/* Allocates the arguments of a call, with buffers of exactly the sizes that it states.  The second element of each
+   buffer of 8-byte elements is 1, all others are 0. */
 static void make(const call *from, rvm_micro_argument *arguments) {
   for (int i = 0; from->kinds[i]; i++) {
     const int64_t bytes = bytes_of(from->kinds[i]), number = from->numbers[i];
     arguments[i] = (rvm_micro_argument){.number = bytes ? 0 : number, .f32 = (float)number, .bytes = bytes * number};
     if (!bytes) continue;
-    arguments[i].at = calloc((size_t)(bytes * number) + 1, 1);
-    if (from->kinds[i] == 'q' && number > 1) ((int64_t *)(void *)arguments[i].at)[1] = 1;
+    arguments[i].address = calloc((size_t)(bytes * number) + 1, 1);
+    if (from->kinds[i] == 'q' && number > 1) ((int64_t *)(void *)arguments[i].address)[1] = 1;
   }
 }
 
 static void release(const call *from, rvm_micro_argument *arguments) {
   for (int i = 0; from->kinds[i]; i++)
-    if (bytes_of(from->kinds[i])) free(arguments[i].at);
+    if (bytes_of(from->kinds[i])) free(arguments[i].address);
 }
 
 static int run(const call *from, const rvm_micro_argument *arguments) {
@@ -149,13 +133,13 @@ static int run(const call *from, const rvm_micro_argument *arguments) {
   return kernel_of(from)->run(arguments, &watch);
 }
 
-#define EXPECT(row, argument, what, got, expected)                                                                \
-  do {                                                                                                            \
-    const int got_ = (got);                                                                                       \
-    if (got_ == (expected)) break;                                                                                \
-    printf("call %d, %s, argument %d, %s: expected %d, got %d\n", row, calls[row].name, argument, what, expected, \
-           got_);                                                                                                 \
-    checks_failed++;                                                                                              \
+#define EXPECT(row, argument, description, got, expected)                                                      \
+  do {                                                                                                         \
+    const int got_ = (got);                                                                                    \
+    if (got_ == (expected)) break;                                                                             \
+    printf("call %d, %s, argument %d, %s: expected %d, got %d\n", row, calls[row].name, argument, description, \
+           expected, got_);                                                                                    \
+    checks_failed++;                                                                                           \
   } while (0)
 
 static void every_micro_kernel_is_called(void) {
@@ -174,7 +158,8 @@ static void every_micro_kernel_is_called(void) {
   }
 }
 
-/* One argument at a time is changed. */
+/* Runs a call, ends it at several portions, then changes one argument at a time: accesses outside buffers are
+   refused. */
 static void calls_have_the_room_that_they_need(int row) {
   const call *from = &calls[row];
   rvm_micro_argument arguments[MOST];
@@ -201,7 +186,7 @@ static void calls_have_the_room_that_they_need(int row) {
         EXPECT(row, i, "another place", run(from, arguments), RVM_MICRO_REFUSED);
       }
       if (bytes > 1) {
-        *changed = good, changed->at++;
+        *changed = good, changed->address++;
         EXPECT(row, i, "not aligned", run(from, arguments), RVM_MICRO_REFUSED);
       }
     }
@@ -217,7 +202,7 @@ static void calls_have_the_room_that_they_need(int row) {
   release(from, arguments);
 }
 
-/* Any size may be 0 to 3 more or less, or a large one: what a call then does, it does inside of its buffers. */
+/* Changes a size by 0 to 3, or to a large number: the call stays inside its buffers. */
 static void calls_stay_inside_with_other_sizes(int row) {
   const call *from = &calls[row];
   rvm_micro_argument arguments[MOST];
@@ -238,13 +223,13 @@ static void calls_stay_inside_with_other_sizes(int row) {
                             : by == 5 ? changed[i].number * 2
                                       : changed[i].number + by - 2;
     }
-    const int came = run(from, changed);
-    CHECK(came == RVM_MICRO_REFUSED || came == RVM_MICRO_DONE || came == RVM_MICRO_ENDED);
+    const int status = run(from, changed);
+    CHECK(status == RVM_MICRO_REFUSED || status == RVM_MICRO_DONE || status == RVM_MICRO_ENDED);
   }
   release(from, arguments);
 }
 
-/* ---- numbers that have a meaning ---- */
+/* ---- invalid numbers ---- */
 
 static void refused(const char *name, int nth, int argument, int64_t number) {
   for (int row = 0; row < COUNT_OF(calls); row++) {
@@ -283,16 +268,16 @@ static void numbers_are_checked(void) {
     if (i < 11 || i > 12) refused("rvm_max_pool_f32", 0, i, 0);
   refused("rvm_max_pool_f32", 0, 8, 513);
   refused("rvm_max_pool_f32", 0, 14, 256);
-  refused("rvm_max_pool_f32", 0, 2, LARGEST); /* the products of which do not fit */
+  refused("rvm_max_pool_f32", 0, 2, LARGEST); /* the product of sizes is too large */
   refused("rvm_max_pool_f32", 0, 3, LARGEST);
   refused("rvm_max_pool_f32", 0, 7, 1 << 17);
   refused("rvm_words_of_bytes", 0, 3, 0);
   refused("rvm_words_of_line", 0, 5, 0);
-  refused("rvm_words_of_line", 0, 7, 0); /* a step, by which it divides */
+  refused("rvm_words_of_line", 0, 7, 0); /* the step is a divisor */
   refused("rvm_words_of_line", 0, 3, LARGEST + 1);
   refused("rvm_words_of_line", 0, 3, -LARGEST - 1);
   refused("rvm_attention", 2, 0, 97);
-  refused("rvm_attention", 2, 7, 2); /* neither rows nor steps of 1 */
+  refused("rvm_attention", 2, 7, 2); /* neither stride is 1 */
   refused("rvm_attention", 2, 2, LARGEST);
   refused("rvm_winograd_input", 0, 6, 0);
   refused("rvm_winograd_input", 0, 6, (1 << 20) + 1);
@@ -307,8 +292,7 @@ static void numbers_are_checked(void) {
   refused("rvm_winograd_product", 0, 1, 80);
 }
 
-/* Of sizes whose products are too large for an int64, and of work that would take too long, however little memory there
- * is. */
+/* Refuses sizes whose products exceed an int64, and work that would take too long, even if it needs no memory. */
 static void too_much_is_refused(void) {
   const call much[] = {
       {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, LARGEST, LARGEST, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
@@ -338,7 +322,7 @@ static void too_much_is_refused(void) {
   }
 }
 
-/* Work that takes long ends between two portions. */
+/* Long work can be ended between two portions. */
 static void portions_are_small(void) {
   const call much[] = {
       {"rvm_tile_f32", "SSSwSSwSwSF", {6, 64, LARGEST, 1, 0, 0, 64, 0, 64, 0, 0}},
@@ -358,14 +342,14 @@ static void portions_are_small(void) {
     portions_allowed = 1;
     CHECK_INT(run(&much[i], arguments), RVM_MICRO_ENDED);
     CHECK_INT(portions, 2);
-    CHECK(most_work < 16 * RVM_MICRO_PORTION); /* six rows of attention are not cut */
+    CHECK(most_work < 16 * RVM_MICRO_PORTION); /* six rows of attention are not split */
     release(&much[i], arguments);
   }
 }
 
-/* ---- offsets that change, or are wrong ---- */
+/* ---- offsets that are changed or invalid ---- */
 
-/* The sums lie where the offsets are: those that are used are those that were compared with the buffers. */
+/* The sums overwrite the offsets: the offsets that are used are those that were checked. */
 static void offsets_may_be_overwritten(void) {
   static _Alignas(64) char memory[1 << 16];
   float weights[64], x[4096];
@@ -375,10 +359,10 @@ static void offsets_may_be_overwritten(void) {
   portions_allowed = INT64_MAX;
   rvm_micro_argument arguments[MOST] = {{.number = 2000},
                                         {.number = 64},
-                                        {.at = memory, .bytes = sizeof memory},
-                                        {.at = (char *)weights, .bytes = sizeof weights},
-                                        {.at = (char *)x, .bytes = sizeof x},
-                                        {.at = memory, .bytes = sizeof memory},
+                                        {.address = memory, .bytes = sizeof memory},
+                                        {.address = (char *)weights, .bytes = sizeof weights},
+                                        {.address = (char *)x, .bytes = sizeof x},
+                                        {.address = memory, .bytes = sizeof memory},
                                         {.number = 0}};
   const call taps = {.name = "rvm_taps_f32"}, byte_taps = {.name = "rvm_taps_bytes"};
   CHECK_INT(kernel_of(&taps)->run(arguments, &watch), RVM_MICRO_DONE);
@@ -389,20 +373,20 @@ static void offsets_may_be_overwritten(void) {
                                       {.number = 14},
                                       {.number = 64},
                                       {.number = 64},
-                                      {.at = memory, .bytes = sizeof memory},
-                                      {.at = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
                                       {.number = 1},
-                                      {.at = (char *)weights, .bytes = sizeof weights},
-                                      {.at = (char *)x, .bytes = sizeof x},
+                                      {.address = (char *)weights, .bytes = sizeof weights},
+                                      {.address = (char *)x, .bytes = sizeof x},
                                       {.number = 64},
-                                      {.at = memory, .bytes = sizeof memory},
+                                      {.address = memory, .bytes = sizeof memory},
                                       {.number = 64},
                                       {.number = 0}};
   const call the_columns = {.name = "rvm_columns_f32"};
   CHECK_INT(kernel_of(&the_columns)->run(columns, &watch), RVM_MICRO_DONE);
 }
 
-/* Elements that are copied do not lie where they are copied to. */
+/* Source and destination of a copy must not overlap. */
 static void copies_do_not_overlap(void) {
   const struct {
     const char *name;
@@ -418,7 +402,8 @@ static void copies_do_not_overlap(void) {
       make(&calls[row], arguments);
       portions_allowed = INT64_MAX;
       const rvm_micro_argument to = arguments[rows[i].to], from = arguments[rows[i].from];
-      rvm_micro_argument both = {.at = calloc((size_t)(to.bytes + from.bytes) + 64, 1), .bytes = to.bytes + from.bytes};
+      rvm_micro_argument both = {.address = calloc((size_t)(to.bytes + from.bytes) + 64, 1),
+                                 .bytes = to.bytes + from.bytes};
       const int64_t ends[] = {to.bytes / 4, to.bytes / 4 - 1, 0};
       for (int k = 0; k < COUNT_OF(ends); k++) {
         arguments[rows[i].to] = arguments[rows[i].from] = both;
@@ -430,7 +415,7 @@ static void copies_do_not_overlap(void) {
         EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments),
                k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
       }
-      free(both.at);
+      free(both.address);
       arguments[rows[i].to] = to, arguments[rows[i].from] = from;
       release(&calls[row], arguments);
     }
@@ -439,7 +424,7 @@ static void copies_do_not_overlap(void) {
 static void offsets_are_checked(void) {
   const struct {
     const char *name;
-    int nth, argument; /* the call of the table, and its offsets */
+    int nth, argument; /* the index in the table of calls, and the argument of its offsets */
   } rows[] = {{"rvm_columns_f32", 0, 4}, {"rvm_columns_f32", 0, 5}, {"rvm_columns_f32", 1, 4},
               {"rvm_columns_f32", 1, 5}, {"rvm_taps_f32", 0, 2},    {"rvm_taps_f32", 1, 2},
               {"rvm_taps_bytes", 0, 2},  {"rvm_taps_bytes", 1, 2}};
@@ -450,7 +435,7 @@ static void offsets_are_checked(void) {
       rvm_micro_argument arguments[MOST];
       make(&calls[row], arguments);
       portions_allowed = INT64_MAX;
-      int64_t *numbers = (int64_t *)(void *)arguments[rows[i].argument].at;
+      int64_t *numbers = (int64_t *)(void *)arguments[rows[i].argument].address;
       for (int k = 0; k < COUNT_OF(wrong); k++) {
         const int64_t last = calls[row].numbers[rows[i].argument] - 1;
         numbers[last] = wrong[k];

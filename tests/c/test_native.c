@@ -1,5 +1,6 @@
-/* Native sections: loaded from memory, checked against this machine, called like everything else.
-   The library is native_library.c, its path the first argument. */
+/* test_native.c: native sections: loaded from memory, checked against this machine, and called like bytecode.
+
+   The library is native_library.c; its path is the first argument. */
 #include <pthread.h>
 
 #include "scalar_ops.h"
@@ -44,8 +45,7 @@ enum {
   STOPPED
 };
 
-/* name(n), of which `again` is the index: counts down to 0, by calls of itself; the type of n is known where it is
- * checked. */
+/* Builds name(n), which counts down to 0 by calls of `again`, its own index.  If is_typed, the type of n is checked. */
 static void build_countdown(image *to, const char *name, uint32_t again, int is_typed) {
   image_bytecode(to, name, "n", 3);
   if (is_typed) CALL(to, NONE, CHECK, R(0), C(1), C(0));
@@ -57,7 +57,8 @@ static void build_countdown(image *to, const char *name, uint32_t again, int is_
   RET(to, 0);
 }
 
-/* main(x, y) = add_one(x, y); pair(x).  twice(f, x) = f(f(x)).   kind: of the functions that count down. */
+/* Builds main(x, y) = add_one(x, y); pair(x), and twice(f, x) = f(f(x)).  `kind` is the kind of the functions that
+   count down. */
 static void build_of(image *to, uint32_t kind) {
   image_packed(to, "vm.builtin.make_tuple");
   image_packed(to, "vm.builtin.check_prim_value_info");
@@ -102,18 +103,18 @@ static void build_of(image *to, uint32_t kind) {
 
 static void build(image *to) { build_of(to, RVM_KIND_bytecode); }
 
-static rvm_status load(const char *triple, const char *cpu, size_t size_bytes, loaded *what, rvm_value *error) {
+static rvm_status load(const char *triple, const char *cpu, size_t size_bytes, loaded *exe, rvm_value *error) {
   image program = {0};
   build(&program);
   image_native(&program, triple, cpu, library, size_bytes);
-  return image_load(&program, what, error);
+  return image_load(&program, exe, error);
 }
 
 static void check_refused(const char *triple, const char *cpu, size_t size_bytes, rvm_status status, const char *text) {
-  loaded what;
+  loaded exe;
   rvm_value error;
-  CHECK_FAILS(load(triple, cpu, size_bytes, &what, &error), status, text, error);
-  loaded_release(&what);
+  CHECK_FAILS(load(triple, cpu, size_bytes, &exe, &error), status, text, error);
+  loaded_release(&exe);
 }
 
 static void code_for_another_machine_is_refused(void) {
@@ -128,16 +129,16 @@ static void code_for_another_machine_is_refused(void) {
 
 static void another_abi_version_is_refused(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error;
   build(&program);
   image_native(&program, TRIPLE, "", library, library_bytes);
   program.native.bytes[0]++;
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
-  loaded_release(&what);
+  CHECK_FAILS(image_load(&program, &exe, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
+  loaded_release(&exe);
 }
 
-/* As what is for another machine may; and what has no native code is for every machine. */
+/* `elsewhere` also accepts another ABI version.  Executables without native code run on every machine. */
 static void another_abi_version_may_be_loaded_for_elsewhere(void) {
   const rvm_load_options options = {.trust_native = 1, .elsewhere = 1};
   rvm_value error = {0};
@@ -168,7 +169,7 @@ static void another_abi_version_may_be_loaded_for_elsewhere(void) {
 static void a_malformed_header_is_refused(void) {
   for (int fault = 0; fault < 5; fault++) {
     image program = {0};
-    loaded what;
+    loaded exe;
     rvm_value error;
     build(&program);
     image_native(&program, TRIPLE, "", library, library_bytes);
@@ -177,21 +178,21 @@ static void a_malformed_header_is_refused(void) {
     if (fault == 2) header[3] = 1;
     if (fault == 3) header[15] = 1;
     if (fault == 4) program.native.size = 60;
-    CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "header of the native section", error);
-    loaded_release(&what);
+    CHECK_FAILS(image_load(&program, &exe, &error), RVM_BAD_EXECUTABLE, "header of the native section", error);
+    loaded_release(&exe);
   }
 }
 
 static void a_missing_symbol_is_named(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error;
   build(&program);
   image_function(&program, RVM_KIND_kernel, "absent", "x", 0);
   image_native(&program, TRIPLE, "", library, library_bytes);
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE,
+  CHECK_FAILS(image_load(&program, &exe, &error), RVM_BAD_EXECUTABLE,
               "the native code does not define the symbol absent", error);
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 static int stops;
@@ -202,12 +203,12 @@ static rvm_status stop(void *host, rvm_value *error) {
 }
 
 static void native_and_bytecode_call_each_other(void) {
-  loaded what;
+  loaded exe;
   rvm_machine *machine;
   rvm_value result = {0}, tensors[] = {tensor_value(RVM_DTYPE_f32, 0, NULL), tensor_value(RVM_DTYPE_f32, 0, NULL)};
-  CHECK_OK(load(TRIPLE, "", library_bytes, &what, &result), result);
+  CHECK_OK(load(TRIPLE, "", library_bytes, &exe, &result), result);
   const rvm_machine_options options = {.poll = stop};
-  CHECK_OK(rvm_machine_new(what.executable, &options, &machine, &result), result);
+  CHECK_OK(rvm_machine_new(exe.executable, &options, &machine, &result), result);
   CHECK_OK(rvm_machine_call(machine, MAIN, tensors, 2, &result), result);
   CHECK(*(float *)tensors[1].as.tensor->dl.data == 1);
   CHECK(result.as.tuple->items[0].as.tensor == tensors[1].as.tensor);
@@ -233,36 +234,36 @@ static void native_and_bytecode_call_each_other(void) {
               "add_one: argument 0", result);
   CHECK(machine->head.top == machine->stack && machine->head.nesting == 0 && machine->entries == 0);
   rvm_machine_release(machine);
-  loaded_release(&what);
+  loaded_release(&exe);
   rvm_value_release(&tensors[0]);
   rvm_value_release(&tensors[1]);
 }
 
 static void each_executable_has_a_library_of_its_own(void) {
   enum { COPIES = 3 };
-  loaded what[COPIES];
+  loaded exe[COPIES];
   rvm_machine *machines[COPIES];
   rvm_value result = {0}, zero = int_value(0);
-  for (int i = 0; i < COPIES; i++) CHECK_OK(load(TRIPLE, "", library_bytes, &what[i], &result), result);
-  loaded_release(&what[0]); /* its descriptor is free again */
-  CHECK_OK(load(TRIPLE, "", library_bytes, &what[0], &result), result);
+  for (int i = 0; i < COPIES; i++) CHECK_OK(load(TRIPLE, "", library_bytes, &exe[i], &result), result);
+  loaded_release(&exe[0]); /* its descriptor is free again */
+  CHECK_OK(load(TRIPLE, "", library_bytes, &exe[0], &result), result);
   for (int i = 0; i < COPIES; i++) {
-    CHECK_OK(rvm_machine_new(what[i].executable, NULL, &machines[i], &result), result);
+    CHECK_OK(rvm_machine_new(exe[i].executable, NULL, &machines[i], &result), result);
     CHECK_OK(rvm_machine_call(machines[i], DESCEND, &zero, 1, &result), result);
     CHECK_INT(result.as.i, 1);
     rvm_machine_release(machines[i]);
   }
-  for (int i = 0; i < COPIES; i++) loaded_release(&what[i]);
+  for (int i = 0; i < COPIES; i++) loaded_release(&exe[i]);
 }
 
-/* ---- calls that a routine ends with ---- */
+/* ---- tail calls ---- */
 
 static rvm_machine *machine;
 static rvm_value result;
 static loaded compiled;
 
-/* What a call of host(x) does before it gives x: nothing; all of the C stack seems used; the run is interrupted; native
-   code of `compiled` comes, but for the first calls. */
+/* The side effect of host(x), which returns x: none; the C stack appears to be exhausted; the run is interrupted; or
+   the machine is upgraded to `compiled`, except in the first calls. */
 static enum { NOTHING, SHRINK, INTERRUPT, UPGRADE } what_happens;
 enum { FIRST_CALLS = 7 };
 static int64_t first_calls;
@@ -273,7 +274,7 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
   if (what_happens == INTERRUPT) rvm_machine_interrupt(machine);
   if (what_happens == UPGRADE && first_calls-- == 0) {
     const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, value);
-    if (status) first_calls = FIRST_CALLS; /* for lack of memory: the run is repeated */
+    if (status) first_calls = FIRST_CALLS; /* out of memory: the run is repeated */
     if (status) return status;
   }
   *value = arguments[0];
@@ -283,16 +284,16 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
 
 #define RUN(function, ...) RUN_ON(machine, result, function, ##__VA_ARGS__)
 
-static void open_machine(loaded *what, const rvm_machine_options *options) {
-  CHECK_OK(load(TRIPLE, "", library_bytes, what, &result), result);
-  CHECK_OK(rvm_machine_new(what->executable, options, &machine, &result), result);
+static void open_machine(loaded *exe, const rvm_machine_options *options) {
+  CHECK_OK(load(TRIPLE, "", library_bytes, exe, &result), result);
+  CHECK_OK(rvm_machine_new(exe->executable, options, &machine, &result), result);
 }
 
-static void close_machine(loaded *what) {
+static void close_machine(loaded *exe) {
   check_idle(machine);
   rvm_value_release(&result);
   rvm_machine_release(machine);
-  loaded_release(what);
+  loaded_release(exe);
 }
 
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
@@ -302,10 +303,10 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
 }
 
 static void a_routine_may_end_with_a_call(void) {
-  loaded what;
+  loaded exe;
   rvm_value text = string_value("text");
   for (uint32_t kinds = 0; kinds < 1u << RVM_KIND_COUNT; kinds++) {
-    open_machine(&what, NULL);
+    open_machine(&exe, NULL);
     const rvm_instrument instrument = {.kinds = kinds, .before = before};
     if (kinds) CHECK_OK(rvm_machine_instrument(machine, &instrument, &result), result);
     for (int32_t function = PASS; function <= TWICE; function += function == PASS ? 1 : TWICE - DIRECT) {
@@ -322,18 +323,18 @@ static void a_routine_may_end_with_a_call(void) {
                 "add_one: expected 2", result);
     CHECK_OK(RUN(PASS, int_value(PAIR), text), result);
     CHECK(result.as.tuple->items[0].as.string == text.as.string);
-    close_machine(&what);
+    close_machine(&exe);
   }
   CHECK_INT(text.as.object->references, 1);
   rvm_value_release(&text);
 }
 
 static void the_stacks_end_somewhere(void) {
-  loaded what;
+  loaded exe;
   for (int64_t values = 0; values < 40; values++) {
     const rvm_machine_options options = {.stack_values = values};
     const rvm_instrument instrument = {.kinds = values % 2 ? 1u << RVM_KIND_bytecode : 0, .before = before};
-    open_machine(&what, &options);
+    open_machine(&exe, &options);
     CHECK_OK(rvm_machine_instrument(machine, &instrument, &result), result);
     for (int32_t callee = HOST; callee <= TYPED; callee += TYPED - HOST) {
       const rvm_status status = RUN(TWICE, int_value(callee), int_value(0));
@@ -342,15 +343,15 @@ static void the_stacks_end_somewhere(void) {
     }
     const rvm_status status = RUN(BOUND, rvm_machine_function(machine, TYPED), int_value(0));
     CHECK(status == RVM_ARGUMENT_ERROR || status == RVM_STACK_OVERFLOW);
-    close_machine(&what);
+    close_machine(&exe);
   }
   const rvm_machine_options shallow = {.call_depth = 20};
-  open_machine(&what, &shallow);
+  open_machine(&exe, &shallow);
   CHECK_FAILS(RUN(DESCEND, int_value(30)), RVM_STACK_OVERFLOW, "descend: call depth exceeds the limit of 20", result);
   what_happens = SHRINK;
   CHECK_FAILS(RUN(TWICE, int_value(HOST), int_value(0)), RVM_STACK_OVERFLOW, "direct: call depth exceeds this", result);
   what_happens = NOTHING;
-  close_machine(&what);
+  close_machine(&exe);
 }
 
 /* ---- threads with small stacks ---- */
@@ -363,60 +364,60 @@ static void *descend_deep(void *unused) {
 }
 
 static void half_of_a_small_stack_is_kept(void) {
-  loaded what;
+  loaded exe;
   pthread_t thread;
   pthread_attr_t attributes;
   const rvm_machine_options options = {.call_depth = 1 << 24, .stack_values = 1 << 24};
-  open_machine(&what, &options);
+  open_machine(&exe, &options);
   pthread_attr_init(&attributes);
   CHECK_INT(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
   CHECK_INT(pthread_create(&thread, &attributes, descend_deep, NULL), 0);
   CHECK_INT(pthread_join(thread, NULL), 0);
   pthread_attr_destroy(&attributes);
-  close_machine(&what);
+  close_machine(&exe);
 }
 
-/* ---- native code that comes while a function runs ---- */
+/* ---- upgrades during a run ---- */
 
 static rvm_status upgrade(void *host, rvm_value *error) {
   (void)host;
   const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, error);
   if (status != RVM_BUSY) return status;
-  rvm_value_release(error); /* it was there before */
+  rvm_value_release(error); /* the machine was upgraded by an earlier poll */
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   return RVM_OK;
 }
 
 /* Loads native code that replaces the bytecode of `what`. */
-static void load_compiled(const loaded *what) {
+static void load_compiled(const loaded *exe) {
   image program = {0};
   build_of(&program, RVM_KIND_native);
   image_native(&program, TRIPLE, "", library, library_bytes);
-  image_replaces(&program, what->executable);
+  image_replaces(&program, exe->executable);
   CHECK_OK(image_load(&program, &compiled, &result), result);
 }
 
-/* It comes while the function looks at its limits, or is in a call. */
+/* Upgrades a function while it polls, and during a call. */
 static void a_function_goes_on_in_native_code(void) {
   for (int k = 0; k < 4; k++) {
     const int32_t function = k % 2 ? UNTYPED : TYPED;
     const rvm_machine_options options = {.poll = k < 2 ? upgrade : NULL};
     what_happens = k < 2 ? NOTHING : UPGRADE;
     first_calls = FIRST_CALLS;
-    loaded what;
-    open_machine(&what, &options);
-    load_compiled(&what);
+    loaded exe;
+    open_machine(&exe, &options);
+    load_compiled(&exe);
     CHECK_INT(rvm_machine_function_kind(machine, function), RVM_KIND_bytecode);
     CHECK_OK(RUN(function, int_value(1000000)), result);
     CHECK(result.as.i < 0 && result.as.i > -1000000 && (k < 2 || result.as.i == 8 - 1000000));
     CHECK_INT(rvm_machine_function_kind(machine, function), RVM_KIND_native);
-    close_machine(&what);
+    close_machine(&exe);
     loaded_release(&compiled);
   }
   what_happens = NOTHING;
 }
 
-/* Upgrades with an executable of one function, which states the digest of `replaced`; NULL: of none. */
+/* Upgrades with an executable of one function, which states the digest of `replaced`, or no digest if that is NULL. */
 static rvm_status upgrade_with(const rvm_executable *replaced, uint32_t kind, const char *name,
                                const char *parameters) {
   image program = {0};
@@ -431,16 +432,16 @@ static rvm_status upgrade_with(const rvm_executable *replaced, uint32_t kind, co
 }
 
 static void some_of_the_kernels_may_come(void) {
-  loaded what;
+  loaded exe;
   const char *const text = "function table differs";
-  open_machine(&what, NULL);
-  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_native, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_bytecode, "main", "x y"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
-  CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
+  open_machine(&exe, NULL);
+  CHECK_FAILS(upgrade_with(exe.executable, RVM_KIND_kernel, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(exe.executable, RVM_KIND_native, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(exe.executable, RVM_KIND_bytecode, "main", "x y"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(exe.executable, RVM_KIND_kernel, "add_one", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(exe.executable, RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_OK(upgrade_with(exe.executable, RVM_KIND_kernel, "add_one", "x y"), result);
+  CHECK_OK(upgrade_with(exe.executable, RVM_KIND_kernel, "add_one", "x y"), result);
   CHECK_FAILS(upgrade_with(NULL, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program",
               result);
   loaded other;
@@ -457,13 +458,13 @@ static void some_of_the_kernels_may_come(void) {
               "compiled for another program", result);
   CHECK_INT(rvm_machine_release(without_kernels), RVM_OK);
   loaded_release(&other);
-  load_compiled(&what);
+  load_compiled(&exe);
   CHECK_OK(rvm_machine_upgrade(machine, compiled.executable, &result), result);
   CHECK_FAILS(rvm_machine_upgrade(machine, compiled.executable, &result), RVM_BUSY, "already has this native code",
               result);
   CHECK_INT(rvm_machine_function_kind(machine, TYPED), RVM_KIND_native);
   CHECK_OK(RUN(TYPED, int_value(5)), result);
-  close_machine(&what);
+  close_machine(&exe);
   loaded_release(&compiled);
 }
 
@@ -473,11 +474,11 @@ static rvm_status go_on(void *host, const rvm_value *failure, rvm_value *error) 
 }
 
 static void a_run_ends_before_a_kernel_begins(void) {
-  loaded what;
+  loaded exe;
   rvm_value tensors[] = {tensor_value(RVM_DTYPE_f32, 0, NULL), tensor_value(RVM_DTYPE_f32, 0, NULL)};
   for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
     const rvm_debugger debugger = {.stop = go_on};
-    open_machine(&what, NULL);
+    open_machine(&exe, NULL);
     CHECK_OK(rvm_machine_debug(machine, is_stepped ? &debugger : NULL, &result), result);
     what_happens = INTERRUPT;
     CHECK_FAILS(RUN(STOPPED, tensors[0], tensors[1]), RVM_INTERRUPTED, "interrupted", result);
@@ -485,7 +486,7 @@ static void a_run_ends_before_a_kernel_begins(void) {
     CHECK_OK(RUN(STOPPED, tensors[0], tensors[1]), result);
     rvm_value_release(&result);
     CHECK_OK(RUN(ADD_ONE, tensors[0], tensors[1]), result);
-    close_machine(&what);
+    close_machine(&exe);
   }
   CHECK(*(float *)tensors[1].as.tensor->dl.data == 1);
   rvm_value_release(&tensors[0]);
@@ -495,10 +496,10 @@ static void a_run_ends_before_a_kernel_begins(void) {
 /* ---- loading ---- */
 
 static void what_trusted_native_code_may_call(void) {
-  loaded what;
-  CHECK_OK(load(TRIPLE, "", library_bytes, &what, &result), result);
-  CHECK(rvm_executable_may_call(what.executable, "anything"));
-  loaded_release(&what);
+  loaded exe;
+  CHECK_OK(load(TRIPLE, "", library_bytes, &exe, &result), result);
+  CHECK(rvm_executable_may_call(exe.executable, "anything"));
+  loaded_release(&exe);
 }
 
 static void code_for_elsewhere_may_be_loaded(void) {
@@ -508,26 +509,26 @@ static void code_for_elsewhere_may_be_loaded(void) {
   } rows[] = {
       {TRIPLE, NULL, library_bytes},
       {"riscv64-linux-gnu", "the native code was built for riscv64", library_bytes},
-      {TRIPLE, "native code: ", 100}, /* no library that this system can open */
+      {TRIPLE, "native code: ", 100}, /* not a library that this system can open */
   };
   for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
     image program = {0};
-    loaded what = {0};
+    loaded exe = {0};
     const char *const all[] = {"*"};
     const rvm_load_options options = {.trust_native = 1, .elsewhere = 1, .functions = all, .function_count = 1};
     build(&program);
     image_native(&program, rows[row].triple, "", library, rows[row].size_bytes);
-    what.bytes = image_finish(&program, &what.size_bytes);
-    CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &what.executable, &result), result);
-    CHECK(result.tag == RVM_TAG_NIL); /* what a host releases is not what the executable remembers */
-    rvm_status status = rvm_machine_new(what.executable, NULL, &machine, &result);
+    exe.bytes = image_finish(&program, &exe.size_bytes);
+    CHECK_OK(rvm_executable_load(exe.bytes, exe.size_bytes, &options, &exe.executable, &result), result);
+    CHECK(result.tag == RVM_TAG_NIL); /* the load succeeds; the executable keeps the error for itself */
+    rvm_status status = rvm_machine_new(exe.executable, NULL, &machine, &result);
     if (rows[row].refusal) {
       CHECK_FAILS(status, RVM_UNSUPPORTED, rows[row].refusal, result);
     } else {
       CHECK_OK(status, result);
       rvm_machine_release(machine);
     }
-    loaded_release(&what);
+    loaded_release(&exe);
   }
 }
 

@@ -1,4 +1,4 @@
-/* The memory of objects: what is kept of dead ones, where, and how much. */
+/* test_objects.c: the freelists of objects: which released objects they keep, and how many. */
 #include "allocation.h"
 #include "check.h"
 #include "object_freelist.h"
@@ -41,7 +41,7 @@ static void nothing_is_kept_outside(void) {
   rvm_objects_enter(&objects);
   inner = tuple_value(1, (rvm_value[]){int_value(1)});
   CHECK_INT(objects.kept_bytes, 0);
-  rvm_value_release(&outer); /* made elsewhere */
+  rvm_value_release(&outer); /* allocated by another freelist */
   int64_t kept_bytes = objects.kept_bytes;
   CHECK(kept_bytes > 0);
   rvm_objects_leave(&objects);
@@ -79,7 +79,7 @@ static void large_ones_are_not_kept(void) {
   rvm_objects_close(&objects);
 }
 
-/* In whatever order: what is left is not written to any more. */
+/* Freelists are left in any order; none is written to afterwards. */
 static void several_are_left_in_any_order(void) {
   for (int first = 0; first < 3; first++) {
     rvm_objects several[3] = {{.kept_bytes = 0}};

@@ -1,4 +1,4 @@
-/* Storages: what is kept of dead ones, and how much. */
+/* test_pool.c: the pool of storages: which released storages it keeps, and how many bytes. */
 #include "allocation.h"
 #include "check.h"
 #include "storage_pool.h"
@@ -14,7 +14,7 @@ static void a_storage_is_as_asked_for(void) {
   rvm_pool *pool = rvm_pool_new(0);
   const int64_t sizes[] = {0, 1, 63, 64, 100, 1024, 1025, 4096, 100000, 1 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    for (int again = 0; again < 2; again++) { /* from the system, from the pool */
+    for (int again = 0; again < 2; again++) { /* from the system, then from the pool */
       rvm_value value = storage(pool, sizes[i]);
       CHECK_INT(value.as.storage->size_bytes, sizes[i]);
       CHECK_INT((intptr_t)value.as.storage->bytes % RVM_ALIGNMENT, 0);
@@ -38,7 +38,7 @@ static void a_dead_one_of_that_size_comes_back(void) {
   rvm_pool_close(pool);
 }
 
-/* Whatever the order of sizes, little more is held than was once alive at the same time. */
+/* Whatever the order of sizes, the pool holds little more than the maximum that was alive at once. */
 static void no_more_is_held_than_was_alive(void) {
   rvm_pool *pool = rvm_pool_new(0);
   rvm_value alive[8] = {0};
@@ -57,7 +57,7 @@ static void no_more_is_held_than_was_alive(void) {
   rvm_pool_close(pool);
 }
 
-/* Storages of sizes that take turns are soon made of what is kept. */
+/* Allocations of alternating sizes soon reuse storages. */
 static void turns_settle(void) {
   rvm_pool *pool = rvm_pool_new(0);
   const int64_t sizes[] = {3000000, 3500000, 2200000, 900000, 7000000, 100};
@@ -85,7 +85,7 @@ static void storages_outlive_their_pool(void) {
   rvm_value_release(&some[2]);
 }
 
-/* When the system has no more, what is kept is given back first. */
+/* If the system has no more memory, the pool first releases the storages that it keeps. */
 static void what_is_kept_is_no_loss(void) {
   rvm_pool *pool = rvm_pool_new(0);
   rvm_value small = storage(pool, 1000), large = storage(pool, 100000), value;
@@ -99,7 +99,7 @@ static void what_is_kept_is_no_loss(void) {
   rvm_pool_close(pool);
 }
 
-/* Of a zeroed pool, what the system gives holds nothing of what was there before. */
+/* The storages of a zeroed pool hold no old contents of memory. */
 static void a_zeroed_pool_shows_nothing_old(void) {
   enum { BYTES = 5000 };
   void *before[64];

@@ -1,28 +1,30 @@
-/* The portable program of a file, which the load options ask for. */
+/* test_portable.c: the portable program of a file, which a load option selects. */
 #include "check.h"
 #include "program.h"
 
 enum { AS_WRITTEN, WITH_NATIVE, WITH_PORTABLE, WITH_DATA, DAMAGED };
 
-/* A file whose function is `outside`, and that of its portable program `inside`, which gives a constant at `payload` of
- * the data. */
-static unsigned char *make_portable(int64_t payload, int how, int64_t *size_bytes) {
+/* Makes a file with the function `outside`, whose portable program has the function `inside`, which returns a constant
+   at offset `payload` of the data. */
+static unsigned char *make_portable(int64_t payload, int variant, int64_t *size_bytes) {
   image inside = {0}, outside = {0};
   int64_t inside_bytes;
   image_tensor(&inside, RVM_DTYPE_i8, 1, (int64_t[]){4}, "aaaa", 4);
   ((image_constant *)inside.constants.bytes)->payload = payload;
-  if (how == WITH_NATIVE) image_native(&inside, "x86_64-linux-gnu", "", "", 0);
-  if (how == WITH_PORTABLE) image_native(&inside, "", "", "", 0);
+  if (variant == WITH_NATIVE) image_native(&inside, "x86_64-linux-gnu", "", "", 0);
+  if (variant == WITH_PORTABLE) image_native(&inside, "", "", "", 0);
   const uint32_t copy = image_packed(&inside, "vm.builtin.copy");
   image_bytecode(&inside, "inside", "", 1);
   CALL(&inside, 0, copy, C(0));
   RET(&inside, 0);
   unsigned char *bytes = image_finish(&inside, &inside_bytes);
   const uint32_t unknown = 99, portable = RVM_SECTION_portable;
-  if (how != WITH_DATA) memcpy(bytes + 64 + 32 * 4, &unknown, sizeof unknown); /* its own tensors are passed over */
-  if (how == WITH_PORTABLE) memcpy(bytes + 64 + 32 * 5, &portable, sizeof portable);
+  if (variant != WITH_DATA)
+    memcpy(bytes + 64 + 32 * 4, &unknown,
+           sizeof unknown); /* hides the portable program's own tensors: unknown sections are ignored */
+  if (variant == WITH_PORTABLE) memcpy(bytes + 64 + 32 * 5, &portable, sizeof portable);
   image_seal(bytes);
-  bytes[8] ^= how == DAMAGED;
+  bytes[8] ^= variant == DAMAGED;
   image_tensor(&outside, RVM_DTYPE_i8, 1, (int64_t[]){4}, "bcde", 4);
   image_bytecode(&outside, "outside", "x", 1);
   RET(&outside, 0);
@@ -42,12 +44,12 @@ static rvm_status load_portable(unsigned char *bytes, int64_t size_bytes, rvm_ex
   return status;
 }
 
-static void check_result(int how, const char *elements) {
+static void check_result(int variant, const char *elements) {
   int64_t size_bytes;
   rvm_executable *executable;
   rvm_machine *machine;
   rvm_value error, result;
-  unsigned char *bytes = make_portable(0, how, &size_bytes);
+  unsigned char *bytes = make_portable(0, variant, &size_bytes);
   CHECK_OK(load_portable(bytes, size_bytes, &executable, &error), error);
   CHECK(rvm_executable_find(executable, "outside") == -1);
   CHECK_OK(rvm_machine_new(executable, NULL, &machine, &error), error);
@@ -74,8 +76,8 @@ static void a_wrong_portable_program_is_refused(void) {
   unsigned char *bytes = make_portable(64, AS_WRITTEN, &size_bytes);
   CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "outside the data section",
               error);
-  for (int how = WITH_NATIVE; how <= WITH_PORTABLE; how++) {
-    bytes = make_portable(0, how, &size_bytes);
+  for (int variant = WITH_NATIVE; variant <= WITH_PORTABLE; variant++) {
+    bytes = make_portable(0, variant, &size_bytes);
     CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE,
                 "must not contain a section native", error);
   }

@@ -1,4 +1,5 @@
-/* Elements that the host can change: private copies for kernels, canonical elements at every entrance. */
+/* test_private.c: elements that the host can change: private copies for kernels, canonical elements wherever values
+   enter a machine. */
 #include "allocation.h"
 #include "private_tensor.h"
 #include "run.h"
@@ -13,12 +14,12 @@ static rvm_value wrapped(int32_t dtype, void *data, int64_t count) {
   return tensor;
 }
 
-/* Every byte value. */
+/* Fills `bytes` with all byte values. */
 static void fill(void) {
   for (int i = 0; i < ELEMENTS; i++) bytes[i] = (uint8_t)i;
 }
 
-/* The elements are those of `bytes` in canonical form, and not in the same memory. */
+/* Checks that the elements are those of `bytes` in canonical form, and in other memory. */
 static void check_canonical(rvm_value value, int32_t dtype) {
   CHECK_INT(value.tag, RVM_TAG_TENSOR);
   const uint8_t *got = value.as.tensor->dl.data;
@@ -27,7 +28,7 @@ static void check_canonical(rvm_value value, int32_t dtype) {
   for (int i = 0; i < ELEMENTS; i++) CHECK_INT(got[i], dtype == RVM_DTYPE_bool ? bytes[i] != 0 : bytes[i] & mask);
 }
 
-/* give(): the tensor of the host. */
+/* give(): returns the host's tensor. */
 static rvm_status host_give(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)arguments, (void)count;
   rvm_value_retain(*(rvm_value *)self);
@@ -36,7 +37,7 @@ static rvm_status host_give(void *self, const rvm_value *arguments, int32_t coun
 }
 
 static rvm_value given;
-static loaded what;
+static loaded exe;
 static rvm_machine *machine;
 static rvm_value result;
 
@@ -50,8 +51,8 @@ static void build(void) {
   RET(&program, 0);
   image_bytecode(&program, "last", "x y z", 3);
   RET(&program, 2);
-  MAKE(what, image_load(&program, &what, &result));
-  MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+  MAKE(exe, image_load(&program, &exe, &result));
+  MAKE(machine, rvm_machine_new(exe.executable, NULL, &machine, &result));
 }
 
 static void every_byte_becomes_an_element(void) {
@@ -76,8 +77,8 @@ static void every_byte_becomes_an_element(void) {
   }
 }
 
-/* A call allocates an array and two copies of tensors.  If any of these allocations fails, it releases all it has
- * retained. */
+/* A call allocates an array and two copies of tensors.  If any of these allocations fails, it releases everything that
+   it has retained. */
 static void a_call_without_memory_for_the_copies_keeps_nothing(void) {
   rvm_value shape = shape_value(0, NULL);
   fill();
@@ -123,7 +124,7 @@ static void a_kernel_keeps_the_inputs_that_it_has_checked(void) {
   const rvm_value arguments[] = {given, given};
   CHECK_INT(rvm_machine_native_api.call_with_private(machine, changing_kernel, first, 1, arguments, 2, &result),
             RVM_OK);
-  CHECK_INT(result.as.i, 7 * 1000 + 99); /* the second input bounds nothing, and is not copied */
+  CHECK_INT(result.as.i, 7 * 1000 + 99); /* the second input is not used as an index, and is not copied */
   rvm_value_release(&given);
 }
 
@@ -143,7 +144,7 @@ static void some_tensors_are_private(void) {
   CHECK(rvm_tensor_is_only_reference(copy.as.tensor));
   rvm_value_release(&copy);
   CHECK_INT(rvm_tensor_make_private(machine->pool, host.as.tensor, &copy), RVM_OK);
-  CHECK(rvm_tensor_is_private(copy.as.tensor)); /* though the pool may place it where the shared storage was */
+  CHECK(rvm_tensor_is_private(copy.as.tensor)); /* even if the pool reuses the shared storage's memory */
   rvm_value_release(&copy);
   rvm_value_release(&host);
 }
@@ -193,7 +194,7 @@ int main(void) {
   bytes_written_by_the_host_become_elements();
   bad_constants_are_refused();
   CHECK_INT(rvm_machine_release(machine), RVM_OK);
-  loaded_release(&what);
+  loaded_release(&exe);
   CHECK_OK(rvm_unregister("test.give", &result), result);
   return CHECK_RESULT();
 }

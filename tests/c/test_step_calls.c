@@ -1,4 +1,4 @@
-/* The steps that call, go on in other functions and go round (steps.h), and what is said of them. */
+/* test_step_calls.c: steps for calls, tail calls and loops (steps.h), and their error messages. */
 #include "steps.h"
 
 static void tail_calls(void) {
@@ -25,7 +25,7 @@ static void tail_calls(void) {
   BINARY(4, sub_i64, R(0), I(1));
   TAIL_CALL(&program, swap, R(4), R(2), R(1));
   RETURN(1);
-  const uint32_t shift = function("shift", "n x y", 5); /* in one order only; one stays where it is */
+  const uint32_t shift = function("shift", "n x y", 5); /* in one order only; one is unchanged */
   for (uint32_t k = 0; k < 3; k++) PARAMETER_IS(k, i64);
   BINARY(3, gt_i64, R(2), I(0));
   IF(&program, 3, 3 + 6 + 6);
@@ -40,14 +40,14 @@ static void tail_calls(void) {
   TAIL_CALL(&program, many, R(18), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10), R(11), R(12), R(13), R(14),
             R(15), R(16), R(1));
   RETURN(1);
-  const uint32_t wrong = function("wrong", "n", 2); /* the check at its beginning is needed again */
+  const uint32_t wrong = function("wrong", "n", 2); /* the check at its beginning is repeated */
   PARAMETER_IS(0, i64);
   TAIL_CALL(&program, wrong, C(half));
-  const uint32_t both = function("both", "n", 1); /* no argument is right for both of its checks */
+  const uint32_t both = function("both", "n", 1); /* no argument passes both of its checks */
   PARAMETER_IS(0, i64);
   PARAMETER_IS(0, f64);
   TAIL_CALL(&program, both, R(0));
-  const uint32_t more = function("more", "x", 1); /* gives way to one that takes more */
+  const uint32_t more = function("more", "x", 1); /* tail-calls a function with more parameters */
   TAIL_CALL(&program, shift, R(0), R(0), I(0));
   const uint32_t called = function("called", "x", 2);
   DO(1, more, R(0));
@@ -61,7 +61,7 @@ static void tail_calls(void) {
   RETURN(1);
   const uint32_t via = function("via", "x", 1);
   TAIL_CALL(&program, ints, R(0), I(0));
-  const uint32_t typed = function("typed", "x", 2); /* what comes of the call fits an int register, or it is refused */
+  const uint32_t typed = function("typed", "x", 2); /* the result must fit an int register */
   DO(1, via, R(0));
   RETURN(1);
   const uint32_t by_closure = function("by_closure", "callee x", 2);
@@ -69,7 +69,7 @@ static void tail_calls(void) {
   const uint32_t bound = function("bound", "x", 2);
   DO(1, make_closure, F(objects), R(0));
   TAIL_CALL(&program, by_closure, R(1), I(2));
-  const uint32_t early = function("early", "x", 2); /* before anything is checked */
+  const uint32_t early = function("early", "x", 2); /* before any check */
   IF(&program, 0, 3 + 4);
   TAIL_CALL(&program, early, B(0));
   RETURN(0);
@@ -100,7 +100,8 @@ static void tail_calls(void) {
   end();
 }
 
-/* What the instrument skips gives nil, which fits no int register; that the caller of a function ends with it, too. */
+/* A call that the instrument skips returns nil, which an int register does not accept, nor that of a function that
+   returns the result. */
 static void skipped_calls(void) {
   begin();
   const uint32_t copied = function("copied", "x", 1);
@@ -112,7 +113,7 @@ static void skipped_calls(void) {
   run_with(NULL);
   for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
     const rvm_instrument instrument = {.kinds = 1u << RVM_KIND_packed, .before = before, .host = &state};
-    look_on(0, is_stepped);
+    observe(0, is_stepped);
     CHECK_OK(rvm_machine_instrument(machine, &instrument, &result), result);
     state.skipped = (int32_t)copy;
     CHECK_FAILS(RUN(main_function, int_value(3)), RVM_TYPE_ERROR, "copied: expected a scalar, got nil", result);
@@ -136,7 +137,7 @@ static void calls_of_values(void) {
   DO(1, make_closure, F(pair), R(0));
   DO(2, called, R(1), R(0));
   RETURN(2);
-  const uint32_t none = function("none", "callee", 2); /* without the context; without what to call */
+  const uint32_t none = function("none", "callee", 2); /* without the context; without a callee */
   DO(1, invoke, R(0), R(0));
   RETURN(1);
   const uint32_t alone = function("alone", "callee", 2);
@@ -144,7 +145,7 @@ static void calls_of_values(void) {
   RETURN(1);
   const uint32_t one = function("one", "x", 1);
   RETURN(0);
-  const uint32_t loop = function("loop", "callee n", 4); /* long enough for a look at the limits */
+  const uint32_t loop = function("loop", "callee n", 4); /* long enough to reach a poll */
   PARAMETER_IS(1, i64);
   BINARY(2, gt_i64, R(1), I(0));
   IF(&program, 2, 3 + 7 + 7 + 6 + 2);
@@ -164,11 +165,11 @@ static void calls_of_values(void) {
   EXPECT("!", none, words);
   EXPECT("!", alone, words);
   for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
-    look_on(0, is_stepped);
+    observe(0, is_stepped);
     CHECK_OK(RUN(loop, rvm_machine_function(machine, (int32_t)one), int_value(70000)), result);
     CHECK_INT(result.as.i, 0);
   }
-  look_on(0, 0);
+  observe(0, 0);
   CHECK_INT(words.as.object->references, 1);
   rvm_value_release(&words);
   end();
@@ -184,14 +185,14 @@ static void loops_that_are_long(void) {
   RETURN(0);
   run_with(NULL);
   for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
-    look_on(0, is_stepped);
+    observe(0, is_stepped);
     CHECK_OK(RUN(down, int_value(140000)), result);
     CHECK_INT(result.as.i, 0);
   }
   end();
 }
 
-/* name(n): counts up from n, for ever. */
+/* Builds functions name(n) that count up from n for ever. */
 static void build_loops(uint32_t of[6]) {
   of[0] = function("by_goto", "n", 1);
   PARAMETER_IS(0, i64);
@@ -216,7 +217,7 @@ static void build_loops(uint32_t of[6]) {
   of[4] = function("by_objects", "n", 2);
   BINARY(1, add_i64, R(0), I(1));
   TAIL_CALL(&program, of[4], R(1));
-  of[5] = function("by_calls", "n", 3); /* and what they give */
+  of[5] = function("by_calls", "n", 3); /* with results */
   PARAMETER_IS(0, i64);
   DO(1, copy, R(0));
   DO(2, of[5], R(0));
@@ -233,7 +234,7 @@ static void loops_that_do_not_end(void) {
   end();
 }
 
-/* With each size of the value stack one step or another has no room for its operands. */
+/* For each small size of the value stack, some step lacks space for its operands. */
 static void small_stacks(void) {
   for (int64_t values = 1; values < 24; values++) {
     const rvm_machine_options options = {.stack_values = values};
@@ -259,7 +260,7 @@ static void small_stacks(void) {
     const uint32_t mains[] = {directly, of_tuple, of_closure}, callees[] = {ints, again};
     run_with(&options);
     for (int k = 0; k < 12; k++) {
-      look_on(k & 1, 0);
+      observe(k & 1, 0);
       const rvm_value callee = rvm_machine_function(machine, (int32_t)callees[k / 2 % 2]);
       const rvm_status status = RUN(mains[k / 4], callee, int_value(1));
       CHECK(status == RVM_OK || status == RVM_STACK_OVERFLOW || status == RVM_ARGUMENT_ERROR);
@@ -270,7 +271,7 @@ static void small_stacks(void) {
   }
 }
 
-/* What is said of a function with more names of parameters than there is room for; of a breakpoint behind the end. */
+/* Messages with more parameter names than fit, and for a breakpoint after the last instruction. */
 static void what_is_said(void) {
   char names[241] = "";
   begin();
@@ -280,7 +281,7 @@ static void what_is_said(void) {
   const uint32_t print = image_packed(&program, "vm.builtin.print");
   const uint32_t of_python = image_packed(&program, "vm.builtin.call_py_func");
   const uint32_t long_text = image_packed(&program, "vm.builtin.string_equal");
-  const uint32_t others = function("others", "", 1); /* which take as long as they like */
+  const uint32_t others = function("others", "", 1); /* of unbounded duration */
   DO(0, print, I(1));
   DO(0, long_text, I(1), I(1));
   DO(NONE, of_python, C(text));
@@ -288,7 +289,7 @@ static void what_is_said(void) {
   run_with(NULL);
   EXPECT("!", others);
   EXPECT("!wide: expected 120 arguments (a, b, c", wide);
-  look_on(0, 1);
+  observe(0, 1);
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 1, 1, &result), RVM_INDEX_ERROR,
               "wide has no instruction at index 1", result);
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 2, 1, &result), RVM_INDEX_ERROR,

@@ -1,4 +1,4 @@
-/* The steps that check, copy, compare and compute (steps.h), and how types decide which of them there are. */
+/* test_steps.c: steps that check, copy, compare and compute (steps.h), and their selection by types. */
 #include "steps.h"
 
 static void checks(void) {
@@ -14,7 +14,7 @@ static void checks(void) {
   PARAMETER_IS(0, i64);
   PARAMETER_IS(0, f64);
   RETURN(0);
-  late = function("late", "", 1); /* of a register that is no parameter */
+  late = function("late", "", 1); /* of a register that is not a parameter */
   DO(0, make_tuple, I(1));
   PARAMETER_IS(0, i64);
   RETURN(0);
@@ -34,12 +34,12 @@ static void checks(void) {
   DO(NONE, check, I(3), C(i64), C(text));
   DO(NONE, check, R(0), C(f32), C(text));
   RETURN(0);
-  dtype = function("dtype", "x", 2); /* not by a constant */
+  dtype = function("dtype", "x", 2); /* with a dtype that is not a constant */
   DO(1, copy, C(i64));
   DO(NONE, check, R(0), R(1), C(text));
   DO(NONE, check, R(0), C(half), C(text));
   RETURN(0);
-  place = function("place", "x", 2); /* whose result is kept; whose place is no text */
+  place = function("place", "x", 2); /* with a result; with a subject that is not a string */
   DO(1, check, R(0), C(i64), C(text));
   DO(NONE, check, R(0), C(i64), C(i64));
   RETURN(1);
@@ -71,7 +71,7 @@ static void checks_of_tensors(void) {
   const uint32_t scalar = function("scalar", "x", 1);
   DO(NONE, check_tensor, R(0), I(0), C(f32), C(text));
   RETURN(0);
-  const uint32_t others = function("others", "x", 3); /* that are no steps of their own */
+  const uint32_t others = function("others", "x", 3); /* without steps of their own */
   DO(1, check_tensor, R(0), I(0), C(f32), C(text));
   DO(2, copy, I(0));
   DO(NONE, check_tensor, R(0), R(2), C(f32), C(text));
@@ -109,7 +109,7 @@ static void copies_and_items(void) {
   DO(1, copy, R(0));
   DO(1, copy, C(text));
   DO(1, copy, R(0));
-  DO(NONE, copy, R(0)); /* for nothing */
+  DO(NONE, copy, R(0)); /* without a destination */
   DO(2, copy, C(half));
   DO(2, copy, F(make_tuple));
   RETURN(1);
@@ -124,7 +124,8 @@ static void copies_and_items(void) {
   RETURN(1);
   const uint32_t forever = function("forever", "", 1);
   TAIL_CALL(&program, forever);
-  const uint32_t unlikely = function("unlikely", "x", 3); /* an int register and a copy of what never comes */
+  const uint32_t unlikely =
+      function("unlikely", "x", 3); /* an int register, and a copy of a value that is never computed */
   DO(2, copy, I(5));
   IF(&program, 0, 3 + 4 + 5);
   DO(1, forever);
@@ -163,7 +164,7 @@ static void copies_and_items(void) {
   end();
 }
 
-/* name(x, y): 1 or 0, as x `row` y, or x `row` 3, is so. */
+/* Builds name(x, y): 1 or 0, the result of x `row` y, or of x `row` 3. */
 static uint32_t comparison(const char *name, uint32_t row, uint32_t second) {
   const uint32_t made = function(name, "x y", 4);
   PARAMETER_IS(0, i64);
@@ -182,7 +183,7 @@ static void comparisons(void) {
   uint32_t of[12];
   begin();
   for (uint32_t k = 0; k < 12; k++) of[k] = comparison(names[k], RVM_SCALAR_OP_eq_i64 + k % 6, k < 6 ? R(1) : I(3));
-  const uint32_t elsewhere = function("elsewhere", "x y", 4); /* the `if` is of another register, or does not follow */
+  const uint32_t elsewhere = function("elsewhere", "x y", 4); /* the `if` tests another register, or does not follow */
   PARAMETER_IS(0, i64);
   PARAMETER_IS(1, i64);
   BINARY(2, lt_i64, R(0), R(1));
@@ -196,11 +197,11 @@ static void comparisons(void) {
   IF(&program, 2, 3 + 2);
   RETURN(0);
   RETURN(1);
-  const uint32_t literal = function("literal", "x", 2); /* a literal first: no step of its own */
+  const uint32_t literal = function("literal", "x", 2); /* with a literal first: no specialized step */
   PARAMETER_IS(0, i64);
   BINARY(1, lt_i64, I(3), R(0));
   RETURN(1);
-  const uint32_t mixed = function("mixed", "x", 3); /* what is computed into holds objects, too */
+  const uint32_t mixed = function("mixed", "x", 3); /* the destination also holds objects */
   PARAMETER_IS(0, i64);
   DO(1, copy, C(text));
   BINARY(1, lt_i64, R(0), I(3));
@@ -254,7 +255,7 @@ static void operators_that_fail(void) {
 
 enum { CHAIN = 50 };
 
-/* Types that take many rounds to be found: of functions that call the next one, and of registers around a loop. */
+/* Types that need many rounds of inference: of functions that call the next one, and of registers around a loop. */
 static void types_that_settle_late(void) {
   begin();
   uint32_t functions[CHAIN];
@@ -287,12 +288,12 @@ static void types_that_settle_late(void) {
   CHECK_OK(RUN(around, words, int_value(3)), result);
   CHECK_INT(result.as.i, 5);
   for (int is_stepped = 0; is_stepped < 2; is_stepped++) {
-    look_on(0, is_stepped);
+    observe(0, is_stepped);
     CHECK_OK(RUN(around, words, int_value(CHAIN)), result);
     CHECK(result.as.string == words.as.string);
     rvm_value_release(&result);
   }
-  look_on(0, 0);
+  observe(0, 0);
   CHECK_INT(words.as.object->references, 1);
   rvm_value_release(&words);
   end();

@@ -1,11 +1,11 @@
-/* Tensors of strings: what they hold, when it dies, and when there is no memory. */
+/* test_strings.c: tensors of strings: their elements, their release, and failing allocations. */
 #include "allocation.h"
 #include "builtin_table.h"
 #include "check.h"
 #include "machine.h"
 #include "string_tensor.h"
 
-/* "ab", "" and "c", packed. */
+/* The packed strings "ab", "" and "c". */
 static const struct {
   int64_t ends[3];
   char text[3];
@@ -82,7 +82,7 @@ static void joined_and_split_strings_are_shared(void) {
   rvm_value_release(&joined);
 }
 
-/* Each allocation fails in turn, in what makes strings. */
+/* Makes strings in several ways.  Each allocation fails in turn. */
 static rvm_status make_all(rvm_value *result) {
   rvm_value tensor, parts[6];
   rvm_status status = rvm_tensor_of_strings(1, (int64_t[]){3}, &packed, sizeof packed, &tensor);

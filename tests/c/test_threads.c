@@ -1,5 +1,6 @@
-/* One machine, several threads: a second one is refused, references dropped from anywhere are released once, objects
-   made on one die on another; a pool, whose storages die on others; and processes that fork meanwhile. */
+/* test_threads.c: machines and pools used by several threads, and processes that fork meanwhile.  A second thread in a
+   machine is rejected, references dropped on any thread are released once, and objects and storages are released on
+   threads other than their own. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ static rvm_value counted(void) {
 
 static void pause_briefly(void) { nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); }
 
-/* Says that the machine is running, and waits. */
+/* Reports that the machine is running, and waits. */
 static rvm_status host_wait(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self, (void)arguments, (void)count, (void)result;
   atomic_store(&inside, 1);
@@ -101,7 +102,7 @@ static void drops_and_runs_may_meet(void) {
   atomic_store(&released, 0);
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, drop_many, NULL);
   for (int i = 0; i < 2000; i++) {
-    /* who is only dropping does not make the machine busy */
+    /* a thread that drops a reference does not make the machine busy */
     CHECK_OK(rvm_machine_call(machine, identity, &argument, 1, &result), result);
     rvm_value_release(&result);
   }
@@ -112,7 +113,7 @@ static void drops_and_runs_may_meet(void) {
   rvm_machine_drop(machine, int_value(3));
 }
 
-/* Of the pairs each other one dies outside of the machine. */
+/* Makes pairs, half of which are released outside the machine. */
 static void *make_pairs(void *wrong) {
   for (int i = 0; i < TENSORS; i++) {
     rvm_value result = {0}, argument = int_value(i);
@@ -141,7 +142,7 @@ static void *release_all(void *values) {
   return NULL;
 }
 
-/* closing: the pool is closed meanwhile. */
+/* closing: closes the pool before the storages are released. */
 static void storages_die_on_any_thread(int closing) {
   static rvm_value values[THREADS][STORAGES];
   rvm_pool *pool = rvm_pool_new(0);
@@ -162,7 +163,7 @@ static void storages_die_on_any_thread(int closing) {
   rvm_pool_close(pool);
 }
 
-/* Registers and takes back, until it is told to end. */
+/* Registers and unregisters a function until `go_on` is 0. */
 static void *register_always(void *unused) {
   (void)unused;
   rvm_value error = {0};
@@ -173,7 +174,7 @@ static void *register_always(void *unused) {
   return NULL;
 }
 
-/* A child has the table of names, whoever held its lock. */
+/* A child process finds the table of functions, even if another thread held its lock. */
 static void a_child_of_fork_finds_functions(void) {
   pthread_t thread;
   atomic_store(&go_on, 0);
@@ -195,7 +196,7 @@ static void a_child_of_fork_finds_functions(void) {
 
 int main(void) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error;
   CHECK_OK(rvm_register("test.wait", host_wait, NULL, 0, &error), error);
   uint32_t wait = image_packed(&program, "test.wait"), make_tuple = image_packed(&program, "vm.builtin.make_tuple");
@@ -209,8 +210,8 @@ int main(void) {
   wait_function = (int32_t)image_bytecode(&program, "wait", "", 1);
   CALL(&program, 0, wait);
   RET(&program, 0);
-  MAKE(what, image_load(&program, &what, &error));
-  MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &error));
+  MAKE(exe, image_load(&program, &exe, &error));
+  MAKE(machine, rvm_machine_new(exe.executable, NULL, &machine, &error));
   a_busy_machine_refuses_a_second_thread();
   another_thread_interrupts_an_endless_loop();
   drops_and_runs_may_meet();
@@ -219,7 +220,7 @@ int main(void) {
   storages_die_on_any_thread(1);
   a_child_of_fork_finds_functions();
   rvm_machine_release(machine);
-  loaded_release(&what);
+  loaded_release(&exe);
   CHECK_OK(rvm_unregister("test.wait", &error), error);
   return CHECK_RESULT();
 }

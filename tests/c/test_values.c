@@ -1,4 +1,5 @@
-/* Values: reference counts, deep release, tensors over memory of every origin, descriptions, checksums. */
+/* test_values.c: values: reference counts, deep release, tensors over memory of every origin, descriptions,
+   checksums. */
 #include "allocation.h"
 #include "check.h"
 #include "tensor.h"
@@ -179,7 +180,7 @@ static void long_messages_are_cut(void) {
 static void arrays_grow_and_keep_what_they_have(void) {
   int32_t *numbers = rvm_grow(NULL, 0, 2, sizeof *numbers);
   numbers[0] = 7, numbers[1] = 8;
-  CHECK(!rvm_grow(numbers, 2, INT64_MAX / 2, sizeof *numbers)); /* no such size */
+  CHECK(!rvm_grow(numbers, 2, INT64_MAX / 2, sizeof *numbers)); /* the size overflows */
   allocations_left = 0;
   CHECK(!rvm_grow(numbers, 2, 1000, sizeof *numbers));
   numbers = rvm_grow(numbers, 2, 1000, sizeof *numbers);

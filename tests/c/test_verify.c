@@ -1,4 +1,4 @@
-/* The verifier: which instructions it refuses, which it must not, and how long it takes. */
+/* test_verify.c: the verifier: instructions that it rejects or accepts, and its running time. */
 
 #include "check.h"
 #include "image.h"
@@ -8,11 +8,11 @@ typedef void build_code(image *to);
 
 #define PRIM(to, destination, row, count, ...) WORDS(to, RVM_OP_prim, destination, row, count, __VA_ARGS__)
 
-/* Function 0: make_tuple (any number of arguments); 1: kernel-like `pair` of exactly two; 2: what is under test,
-   "f(a, b)" with 6 registers; 3: `nothing`, which takes no arguments. */
+/* Verifies a program.  Function 0 is make_tuple, 1 is `pair` with exactly two parameters, 2 is the function under test,
+   "f(a, b)" with 6 registers, and 3 is `nothing` without parameters. */
 static rvm_status verify(build_code *build, rvm_value *error) {
   image program = {0};
-  loaded what;
+  loaded exe;
   image_packed(&program, "vm.builtin.make_tuple");
   image_function(&program, RVM_KIND_packed, "pair", "x y", 0);
   image_int(&program, 3);
@@ -21,8 +21,8 @@ static rvm_status verify(build_code *build, rvm_value *error) {
   image_bytecode(&program, "nothing", "", 1);
   CALL(&program, 0, 0);
   RET(&program, 0);
-  rvm_status status = image_load(&program, &what, error);
-  loaded_release(&what);
+  rvm_status status = image_load(&program, &exe, error);
+  loaded_release(&exe);
   return status;
 }
 
@@ -84,7 +84,7 @@ static void reset_where_it_does_not_jump(image *to) {
   RESET(to, 2);
   RET(to, 2);
 }
-/* A loop whose first round has register 2 written and whose second has not. */
+/* A loop in which register 2 is written in the first iteration and not in the second. */
 static void reset_in_the_loop(image *to) {
   CALL(to, 2, 0);
   IF(to, 2, 3 + 2 + 2);
@@ -92,7 +92,7 @@ static void reset_in_the_loop(image *to) {
   GOTO(to, -2 - 3);
   RET(to, 0);
 }
-/* Only after two loops have been gone round does register 2 turn out not to be written. */
+/* Register 2 turns out to be unwritten only after two loops have been analyzed twice. */
 static void reset_in_an_outer_loop(image *to) {
   CALL(to, 2, 0);       /* 0 */
   CALL(to, 3, 0, R(2)); /* 4 */
@@ -146,11 +146,12 @@ static void loop_entered_at_its_end(image *to) {
 static void unreachable_code_reads_anything(image *to) { RET(to, 0), RET(to, 5); }
 static void endless(image *to) { GOTO(to, 0); }
 
-/* `count` calls, each into a register of its own, of what the one before wrote; `branches`: every fourth in an if,
-   which is forgotten once it is over: all of them would take more memory than there may be. */
+/* Checks a function with `count` calls, each of which writes its own register and reads that of the previous call.
+   With `branches`, every fourth call is in an if, whose state the verifier frees after it; all of them would exceed its
+   memory. */
 static void check_long_function(uint32_t count, int branches) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error = {0};
   image_packed(&program, "vm.builtin.make_tuple");
   image_bytecode(&program, "long", "x", count + 1);
@@ -162,30 +163,31 @@ static void check_long_function(uint32_t count, int branches) {
     if (branch) CALL(&program, i + 1, 0, R(i));
   }
   RET(&program, count);
-  CHECK_OK(image_load(&program, &what, &error), error);
-  loaded_release(&what);
+  CHECK_OK(image_load(&program, &exe, &error), error);
+  loaded_release(&exe);
 }
 
-/* As many jumps as there are words, each to a place of its own that many registers are known of, `forward` or back: the
-   sets of the first need too much memory; those of the others are copied too often before that. */
+/* Checks as many jumps as there are words, `forward` or backward, each with its own target, at which many registers are
+   written.  The sets of forward targets exceed the memory limit; those of the others are copied too often before
+   that. */
 static void check_too_many_jumps(int forward, const char *text) {
   enum { JUMPS = 30000 };
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error = {0};
   image_packed(&program, "vm.builtin.make_tuple");
   image_bytecode(&program, "f", "x", (forward ? 5 : 3) * JUMPS);
   for (int32_t i = 0; i < JUMPS; i++) IF(&program, 0, forward ? 3 * (JUMPS - i) + 2 * i : 0);
   for (int32_t i = 0; i < (forward ? JUMPS : 1); i++) RET(&program, 0);
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, text, error);
-  loaded_release(&what);
+  CHECK_FAILS(image_load(&program, &exe, &error), RVM_UNSUPPORTED, text, error);
+  loaded_release(&exe);
 }
 
-/* Loops whose heads stand in the opposite order of their ends: each walk finds of one more that register 1, which is
-   reset in the end, is not written. */
+/* Checks loops whose heads are in the opposite order of their ends: each pass finds for one more head that register 1,
+   which is reset at the end, is unwritten. */
 static void check_entangled_loops(int32_t count, rvm_status expected, const char *text) {
   image program = {0};
-  loaded what;
+  loaded exe;
   rvm_value error = {0};
   image_packed(&program, "vm.builtin.make_tuple");
   image_bytecode(&program, "f", "x y", 2);
@@ -196,12 +198,12 @@ static void check_entangled_loops(int32_t count, rvm_status expected, const char
   RESET(&program, 1);
   IF(&program, 0, count > 0 ? -(2 + 3 + 2) : 3);
   RET(&program, 0);
-  rvm_status status = image_load(&program, &what, &error);
+  rvm_status status = image_load(&program, &exe, &error);
   if (expected)
     CHECK_FAILS(status, expected, text, error);
   else
     CHECK_OK(status, error);
-  loaded_release(&what);
+  loaded_release(&exe);
 }
 
 int main(void) {

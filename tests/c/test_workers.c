@@ -1,4 +1,4 @@
-/* Loops shared among threads: every number is done once, whoever asks, however many threads there are. */
+/* test_workers.c: loops shared by threads: each index runs once, for any caller and any number of threads. */
 #include "thread_pool.h"
 
 #include <pthread.h>

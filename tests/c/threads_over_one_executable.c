@@ -1,6 +1,6 @@
-/* threads_over_one_executable FILE.rvm: eight threads, each with a machine of its own over the one executable, whose
-   kernels also share the workers.  main(x: f32[n, n]) gives a pair, an f32 scalar and an int, the same on every thread.
-   Run by test_c.py, under the thread sanitizer. */
+/* threads_over_one_executable.c: eight threads, each with its own machine of one executable, whose kernels also share
+   the workers.  The argument is FILE.rvm; its main(x: f32[n, n]) returns a pair of an f32 scalar and an int, which must
+   be the same on every thread.  test_c.py runs it under the thread sanitizer. */
 #include <pthread.h>
 
 #include "check.h"
@@ -23,7 +23,8 @@ static rvm_value input(void) {
 
 static float sum_of(rvm_value pair) { return *(float *)pair.as.tuple->items[0].as.tensor->dl.data; }
 
-/* Makes machines, runs and drops them; an argument that does not fit fails in between.  NULL, or what went wrong. */
+/* Creates machines, runs them and releases them; in between, calls one with an invalid argument.  Returns NULL, or a
+   description of the failure. */
 static void *work(void *unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-/* arguments.c: values to call functions with. */
+/* arguments.c: generates values to call functions with. */
 #include <string.h>
 
 #include "executable.h"
@@ -20,13 +20,13 @@ int64_t fuzz_number(fuzz_random *random) {
 static const char *const texts[] = {"",    "a",   "some words, and more", "\xc3\xa9\xe2\x82\xac",
                                     "-12", "1e5", "vm.builtin.copy"};
 
-/* Of one of the dtypes that programs mostly have, or of any. */
+/* Returns a dtype: usually one that programs commonly use. */
 static int32_t any_dtype(fuzz_random *random) {
   static const int32_t usual[] = {RVM_DTYPE_f32, RVM_DTYPE_i64, RVM_DTYPE_bool, RVM_DTYPE_str};
   return fuzz_below(random, 3) ? usual[fuzz_below(random, 4)] : (int32_t)fuzz_below(random, RVM_DTYPE_COUNT);
 }
 
-/* Values are NIL where there is no memory. */
+/* Returns the value that a constructor stored, or NIL if it failed for lack of memory. */
 static rvm_value made(rvm_status status, rvm_value *value) {
   if (status) rvm_value_release(value);
   return *value;
@@ -51,7 +51,7 @@ static rvm_value strings(int32_t rank, const int64_t *dims, int64_t count, fuzz_
   return made(rvm_tensor_of_strings(rank, dims, packed, count * 8 + end, &value), &value);
 }
 
-/* rank -1: any.   dtype -1: any. */
+/* Returns a tensor.  A rank or dtype of -1 means any. */
 static rvm_value tensor(fuzz_random *random, int64_t rank, int64_t dtype) {
   int64_t dims[4], count = 1, same = fuzz_below(random, 4) ? 2 : -1;
   rvm_value value;
@@ -105,7 +105,7 @@ rvm_value fuzz_value(fuzz_random *random, const rvm_machine *machine, int32_t fu
   }
 }
 
-/* ---- what a function checks of its parameters ---- */
+/* ---- values that pass a function's checks of its parameters ---- */
 
 static int64_t literal(const rvm_executable *executable, uint32_t word) {
   int32_t payload = rvm_argument_payload(word);
@@ -114,7 +114,8 @@ static int64_t literal(const rvm_executable *executable, uint32_t word) {
   return executable->constants[payload].as.i;
 }
 
-/* A value that the check at `code` accepts, where it is one of parameter `index`; else the tag is CONTEXT. */
+/* Returns a value that the check at `code` accepts if it checks parameter `index`; otherwise a value with tag
+   CONTEXT. */
 static rvm_value checked(fuzz_random *random, const rvm_executable *executable, const rvm_machine *machine,
                          const uint32_t *code, int32_t index) {
   const rvm_value none = {.tag = RVM_TAG_CONTEXT};
@@ -133,8 +134,8 @@ static rvm_value checked(fuzz_random *random, const rvm_executable *executable, 
   return none;
 }
 
-/* A tensor that the program of a kernel takes as its parameter `index`; the tag is CONTEXT where it would be large.  A
-   size variable is mostly the same number in every parameter. */
+/* Returns a tensor that a kernel program accepts as parameter `index`, or a value with tag CONTEXT if it would be
+   large.  A size variable usually has the same value in all parameters. */
 static rvm_value tensor_of_kernel(fuzz_random *random, const rvm_kernel_program *program, int32_t index) {
   const rvm_value none = {.tag = RVM_TAG_CONTEXT};
   const int64_t *words = program->tensors;

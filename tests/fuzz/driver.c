@@ -1,12 +1,12 @@
-/* driver.c: a fuzzer's loop: takes an input, changes it, runs it, and keeps it where it came to places that none before
-   it came to.  Those places are counted by what gcc's -fsanitize-coverage=trace-pc calls in each basic block of the
+/* driver.c: the loop of a coverage-guided fuzzer.  It picks an input, mutates it, runs it, and keeps it if it reaches
+   new coverage.  Coverage is counted by the callback of gcc's -fsanitize-coverage=trace-pc in each basic block of the
    runtime.
 
    driver [-runs=N] [-seconds=N] [-seed=N] [-generate] [-failure=FILE] [-keep=FOLDER] FILE...
 
-   First each file is run once as it is, in every mode.  With -generate the code of an input's functions is written
-   anew, well typed (generator.c), and nothing else is changed.  An input that fails, or takes more than a second of the
-   processor's time, ends the program, and is written to the -failure file. */
+   First runs each file unchanged, in every mode.  With -generate, only replaces the code of functions by well-typed
+   code (generator.c).  An input that fails, or takes more than a second of processor time, ends the program and is
+   written to the -failure file. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,41 +16,42 @@
 
 #include "fuzz.h"
 
-enum { MAX_INPUT_BYTES = 1 << 14, MAX_INPUTS = 1 << 15, PLACES = 1 << 16 };
+enum { MAX_INPUT_BYTES = 1 << 14, MAX_INPUTS = 1 << 15, EDGES = 1 << 16 };
 
 typedef struct input {
   uint8_t *bytes;
   size_t size_bytes;
-  int is_good; /* it is loaded */
+  int is_good; /* 1 if the loader accepts it */
 } input;
 
 static input inputs[MAX_INPUTS];
 static uint32_t input_count;
-static input running; /* what is being run */
+static input running; /* the input of the current run */
 static const char *failure_path;
 
-/* ---- places ---- */
+/* ---- coverage ---- */
 
-static uint8_t places[PLACES], seen[PLACES];
-static uintptr_t last_place;
+static uint8_t edges[EDGES], seen[EDGES];
+static uintptr_t last_edge;
 
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) {
   const uintptr_t place = (uintptr_t)__builtin_return_address(0) - (uintptr_t)__sanitizer_cov_trace_pc;
-  const uintptr_t edge = (place * 0x9e3779b1u >> 8 ^ last_place) % PLACES;
-  last_place = (place * 0x9e3779b1u >> 9) % PLACES;
-  if (places[edge] < 255) places[edge]++;
+  const uintptr_t edge = (place * 0x9e3779b1u >> 8 ^ last_edge) % EDGES;
+  last_edge = (place * 0x9e3779b1u >> 9) % EDGES;
+  if (edges[edge] < 255) edges[edge]++;
 }
 
-/* Whether the run came to a place that none came to before, or more often: once, twice, up to 7, up to 31, more. */
+/* Returns whether the run reached an edge that no earlier run reached, or more often: 1, 2, up to 7, up to 31, or more
+   times. */
 static int is_new(void) {
   int found = 0;
-  for (size_t i = 0; i < PLACES; i += 8) {
+  for (size_t i = 0; i < EDGES; i += 8) {
     uint64_t eight;
-    memcpy(&eight, places + i, 8);
+    memcpy(&eight, edges + i, 8);
     if (!eight) continue;
     for (size_t k = i; k < i + 8; k++) {
-      const uint8_t times = places[k];
+      const uint8_t times = edges[k];
       const int bit = times == 0 ? 0 : times == 1 ? 1 : times == 2 ? 2 : times < 8 ? 4 : times < 32 ? 8 : 16;
       found |= bit & ~seen[k];
       seen[k] |= (uint8_t)bit;
@@ -67,9 +68,9 @@ const char *__asan_default_options(void) {
   return "handle_abort=1:detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4:malloc_context_size=8";
 }
 
-static void write_file(const char *path, input what) {
+static void write_file(const char *path, input candidate) {
   FILE *file = fopen(path, "wb");
-  if (!file || fwrite(what.bytes, 1, what.size_bytes, file) != what.size_bytes)
+  if (!file || fwrite(candidate.bytes, 1, candidate.size_bytes, file) != candidate.size_bytes)
     fprintf(stderr, "cannot write %s\n", path);
   if (file) fclose(file);
 }
@@ -85,27 +86,27 @@ static void too_long(int signal_number) {
   if (fwrite(text, 1, sizeof text - 1, stderr)) abort();
 }
 
-/* Whether it was loaded. */
-static int run(input what) {
+/* Runs an input.  Returns whether the loader accepted it. */
+static int run(input candidate) {
   const struct itimerval second = {.it_value = {.tv_sec = 1}}, none = {.it_value = {.tv_sec = 0}};
   const int64_t loaded = fuzz_counted.loaded;
-  running = what;
-  memset(places, 0, sizeof places);
-  last_place = 0;
+  running = candidate;
+  memset(edges, 0, sizeof edges);
+  last_edge = 0;
   setitimer(ITIMER_VIRTUAL, &second, NULL);
-  LLVMFuzzerTestOneInput(what.bytes, what.size_bytes);
+  LLVMFuzzerTestOneInput(candidate.bytes, candidate.size_bytes);
   setitimer(ITIMER_VIRTUAL, &none, NULL);
   return fuzz_counted.loaded > loaded;
 }
 
 /* ---- inputs ---- */
 
-static void keep(input what) {
+static void keep(input candidate) {
   if (input_count == MAX_INPUTS) return;
-  uint8_t *bytes = malloc(what.size_bytes ? what.size_bytes : 1);
+  uint8_t *bytes = malloc(candidate.size_bytes ? candidate.size_bytes : 1);
   if (!bytes) return;
-  memcpy(bytes, what.bytes, what.size_bytes);
-  inputs[input_count++] = (input){.bytes = bytes, .size_bytes = what.size_bytes, .is_good = what.is_good};
+  memcpy(bytes, candidate.bytes, candidate.size_bytes);
+  inputs[input_count++] = (input){.bytes = bytes, .size_bytes = candidate.size_bytes, .is_good = candidate.is_good};
 }
 
 static int read_file(const char *path) {
@@ -115,15 +116,15 @@ static int read_file(const char *path) {
     fprintf(stderr, "cannot read %s\n", path);
     return 0;
   }
-  input what = {.bytes = bytes, .size_bytes = fread(bytes, 1, sizeof bytes, file)};
+  input candidate = {.bytes = bytes, .size_bytes = fread(bytes, 1, sizeof bytes, file)};
   fclose(file);
-  what.is_good = run(what);
-  if (is_new() && what.size_bytes <= MAX_INPUT_BYTES) keep(what);
+  candidate.is_good = run(candidate);
+  if (is_new() && candidate.size_bytes <= MAX_INPUT_BYTES) keep(candidate);
   return 1;
 }
 
-/* Half of the time one of the last quarter that was kept; mostly one that is loaded: what is made of others rarely is.
- */
+/* Picks an input: half of the time one of the last quarter that was kept, and usually one that the loader accepts,
+   because mutations of others are rarely accepted. */
 static input pick(fuzz_random *random) {
   const uint32_t last = input_count / 4 + 1;
   input picked;
@@ -140,24 +141,25 @@ static void fuzz(fuzz_random *random, int64_t runs, int64_t seconds) {
   const time_t start = time(NULL);
   for (int64_t i = 0; (!runs || i < runs) && (!seconds || time(NULL) - start < seconds); i++) {
     const input from = pick(random);
-    input what = {.bytes = bytes, .size_bytes = from.size_bytes};
+    input candidate = {.bytes = bytes, .size_bytes = from.size_bytes};
     memcpy(bytes, from.bytes, from.size_bytes);
-    what.size_bytes = LLVMFuzzerCustomMutator(bytes, what.size_bytes, sizeof bytes, (unsigned)fuzz_next(random));
-    what.is_good = run(what);
-    if (is_new()) keep(what);
+    candidate.size_bytes =
+        LLVMFuzzerCustomMutator(bytes, candidate.size_bytes, sizeof bytes, (unsigned)fuzz_next(random));
+    candidate.is_good = run(candidate);
+    if (is_new()) keep(candidate);
   }
 }
 
 /* ---- the program ---- */
 
-static void print_statuses(const char *what, const int64_t *counts) {
+static void print_statuses(const char *label, const int64_t *counts) {
   static const char *const names[] = {
 #define STATUS(name, python_class, meaning) #name,
 #include "status.def"
 #undef STATUS
   };
   for (int i = 0; i < RVM_STATUS_COUNT; i++)
-    if (counts[i]) printf("%s %s %lld\n", what, names[i], (long long)counts[i]);
+    if (counts[i]) printf("%s %s %lld\n", label, names[i], (long long)counts[i]);
 }
 
 int main(int count, char **arguments) {
@@ -189,7 +191,7 @@ int main(int count, char **arguments) {
   if ((runs || seconds) && input_count > 0) fuzz(&random, runs, seconds);
   const double took = (double)(clock() - start) / CLOCKS_PER_SEC;
   int32_t reached = 0;
-  for (size_t i = 0; i < PLACES; i++) reached += seen[i] != 0;
+  for (size_t i = 0; i < EDGES; i++) reached += seen[i] != 0;
   printf("inputs %lld\nseconds %.1f\nkept %u\nedges %d\n", (long long)fuzz_counted.inputs, took, input_count, reached);
   printf("loaded %lld\nmachines %lld\ncalls %lld\n", (long long)fuzz_counted.loaded, (long long)fuzz_counted.machines,
          (long long)fuzz_counted.calls);

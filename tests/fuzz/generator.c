@@ -1,6 +1,6 @@
-/* generator.c: write well-typed code for a function.  The generator tracks the kind of value in each register.  It
-   gives builtins arguments of the kinds in their signatures (builtins.def), and functions what their first instructions
-   check.  Loops end. The loader accepts all that it writes. */
+/* generator.c: generates well-typed code for a function.  The generator tracks the kind of value in each register.  It
+   passes builtins arguments of the kinds in their signatures (builtins.def), and functions arguments that their first
+   instructions accept.  Loops end.  The loader accepts all generated code. */
 #include "generator.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { MAX_REGISTERS = 16, MAX_DEPTH = 3 };
 
-/* The kind of value in a register.  NOTHING: not written on every way here. */
+/* The kind of value in a register.  NOTHING: not written on every path. */
 typedef enum kind {
   NOTHING,
   ANY,
@@ -37,10 +37,10 @@ typedef struct generator {
   uint32_t *words, count, most;
   uint32_t registers;
   uint8_t kinds[MAX_REGISTERS];
-  uint8_t kept[MAX_REGISTERS]; /* what a register holds where a loop begins, and must hold again at its end */
+  uint8_t kept[MAX_REGISTERS]; /* kinds that must be the same at the end of the enclosing loop as at its start */
   uint8_t is_kept[MAX_REGISTERS];
   int depth;
-  int64_t function; /* the one that is written */
+  int64_t function; /* the function being generated */
 } generator;
 
 static const char *const signatures[] = {
@@ -72,7 +72,7 @@ int32_t fuzz_builtin_of(const char *name, size_t size_bytes) {
 
 /* ---- kinds ---- */
 
-/* The kind of a function's parameter, or of its result (index -1); always the same for the same function. */
+/* Returns the kind of a function's parameter, or of its result (index -1).  Always the same for the same function. */
 static kind expected(uint32_t function, int32_t index) {
   static const uint8_t usual[] = {INT, INT, BOOL, FLOAT, TENSOR, TENSOR, FUNCTION, ANY};
   fuzz_random random = function * 64 + (uint32_t)(index + 1);
@@ -81,14 +81,14 @@ static kind expected(uint32_t function, int32_t index) {
 
 static kind kind_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
 
-static int fits(kind have, kind want) {
+static int has_kind(kind have, kind want) {
   return have == want || (want == ANY && have != NOTHING) || (want == TENSOR && (have == HEAP || have == LONGS)) ||
          (want == LONGS && have == HEAP);
 }
 
 static int begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* The kind of tensor that a builtin takes as that argument, where its signature says `tensor`. */
+/* Returns the kind of tensor that a builtin expects as an argument whose word in the signature is `tensor`. */
 static kind kind_of_tensor(int32_t row, uint32_t index) {
   const char *name = names[row] + strlen("vm.builtin.");
   if (row == RVM_BUILTIN_tensor_to_shape) return LONGS;
@@ -103,7 +103,7 @@ static int makes_strings(int32_t row) {
          row == RVM_BUILTIN_string_case || row == RVM_BUILTIN_string_split || row == RVM_BUILTIN_string_tokens;
 }
 
-/* The kind that a check accepts; ANY for any other builtin. */
+/* Returns the kind that a check accepts; ANY for any other builtin. */
 static kind kind_checked(int32_t row) {
   switch (row) {
     case RVM_BUILTIN_check_tensor_info: return TENSOR;
@@ -121,24 +121,25 @@ static kind kind_checked(int32_t row) {
   }
 }
 
-/* ---- words ---- */
+/* ---- operand words ---- */
 
-static int has_room(const generator *g, uint32_t words) { return g->count + words <= g->most; }
+static int has_capacity(const generator *g, uint32_t words) { return g->count + words <= g->most; }
 
 static uint32_t argument(uint32_t kind, int64_t payload) { return (uint32_t)payload << 3 | kind; }
 
 static uint32_t immediate(int64_t number) { return argument(RVM_ARGUMENT_IMMEDIATE, number); }
 
-/* A constant of the tag; of a tensor, of the dtype, where that is not -1.  0: there is none. */
+/* Stores the operand word of a constant with a tag and, for tensors, a dtype unless it is -1.  Returns 0 if there is
+   none. */
 static int constant(generator *g, uint32_t tag, int32_t dtype, uint32_t *word) {
   const fuzz_program *p = g->program;
   if (p->constant_count == 0) return 0;
   const uint32_t first = fuzz_below(g->random, p->constant_count);
   for (uint32_t i = 0; i < p->constant_count; i++) {
-    const uint32_t at = (first + i) % p->constant_count;
-    if (p->constants[at].tag != tag || (dtype >= 0 && p->constants[at].dtype != (uint32_t)dtype)) continue;
-    if (tag == RVM_TAG_TENSOR && dtype < 0 && p->constants[at].dtype == RVM_DTYPE_str) continue;
-    *word = argument(RVM_ARGUMENT_CONSTANT, at);
+    const uint32_t index = (first + i) % p->constant_count;
+    if (p->constants[index].tag != tag || (dtype >= 0 && p->constants[index].dtype != (uint32_t)dtype)) continue;
+    if (tag == RVM_TAG_TENSOR && dtype < 0 && p->constants[index].dtype == RVM_DTYPE_str) continue;
+    *word = argument(RVM_ARGUMENT_CONSTANT, index);
     return 1;
   }
   return 0;
@@ -147,21 +148,21 @@ static int constant(generator *g, uint32_t tag, int32_t dtype, uint32_t *word) {
 static int held(generator *g, kind want, uint32_t *word) {
   const uint32_t first = fuzz_below(g->random, g->registers);
   for (uint32_t i = 0; i < g->registers; i++) {
-    const uint32_t at = (first + i) % g->registers;
-    if (!fits((kind)g->kinds[at], want)) continue;
-    *word = argument(RVM_ARGUMENT_REGISTER, at);
+    const uint32_t index = (first + i) % g->registers;
+    if (!has_kind((kind)g->kinds[index], want)) continue;
+    *word = argument(RVM_ARGUMENT_REGISTER, index);
     return 1;
   }
   return 0;
 }
 
-/* A function in bytecode or a builtin; -1: there is none. */
+/* Returns a bytecode function or a builtin, or -1 if there is none. */
 static int64_t any_function(generator *g, int in_bytecode) {
   const fuzz_program *p = g->program;
   const uint32_t first = fuzz_below(g->random, p->function_count);
   for (uint32_t i = 0; i < p->function_count; i++) {
-    const uint32_t at = (first + i) % p->function_count;
-    if (in_bytecode ? p->functions[at].kind == RVM_KIND_bytecode : p->builtins[at] >= 0) return at;
+    const uint32_t index = (first + i) % p->function_count;
+    if (in_bytecode ? p->functions[index].kind == RVM_KIND_bytecode : p->builtins[index] >= 0) return index;
   }
   return -1;
 }
@@ -172,7 +173,7 @@ static int64_t function_of_builtin(const generator *g, int32_t row) {
   return -1;
 }
 
-/* An argument of the kind; 0: there is none. */
+/* Stores an operand word of the kind.  Returns 0 if there is none. */
 static int value(generator *g, kind want, uint32_t *word) {
   if (fuzz_below(g->random, 32) == 0) want = ANY;
   if (fuzz_below(g->random, 4) && held(g, want, word)) return 1;
@@ -198,18 +199,18 @@ static int value(generator *g, kind want, uint32_t *word) {
   }
 }
 
-/* A register that may hold the kind from now on; -1: there is none. */
+/* Returns a register that may hold the kind from now on, or -1 if there is none. */
 static int32_t destination(generator *g, kind result) {
   const uint32_t first = fuzz_below(g->random, g->registers);
   for (uint32_t i = 0; i < g->registers; i++) {
-    const uint32_t at = (first + i) % g->registers;
-    if (!g->is_kept[at] || (g->kept[at] == result && result != NOTHING)) return (int32_t)at;
+    const uint32_t index = (first + i) % g->registers;
+    if (!g->is_kept[index] || (g->kept[index] == result && result != NOTHING)) return (int32_t)index;
   }
   return -1;
 }
 
-static void hold(generator *g, int32_t at, kind result) {
-  if (at >= 0) g->kinds[at] = (uint8_t)result;
+static void hold(generator *g, int32_t dst, kind result) {
+  if (dst >= 0) g->kinds[dst] = (uint8_t)result;
 }
 
 /* ---- instructions ---- */
@@ -221,13 +222,13 @@ static void emit_all(generator *g, const uint32_t *words, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) emit(g, words[i]);
 }
 
-static void emit_prim(generator *g, int32_t at, uint32_t row, const uint32_t *given, uint32_t count) {
-  emit(g, RVM_OP_prim), emit(g, (uint32_t)at), emit(g, row);
+static void emit_prim(generator *g, int32_t dst, uint32_t row, const uint32_t *given, uint32_t count) {
+  emit(g, RVM_OP_prim), emit(g, (uint32_t)dst), emit(g, row);
   emit_all(g, given, count);
 }
 
-static void emit_call(generator *g, int32_t at, int64_t callee, const uint32_t *given, uint32_t count) {
-  emit(g, RVM_OP_call), emit(g, (uint32_t)at), emit(g, (uint32_t)callee);
+static void emit_call(generator *g, int32_t dst, int64_t callee, const uint32_t *given, uint32_t count) {
+  emit(g, RVM_OP_call), emit(g, (uint32_t)dst), emit(g, (uint32_t)callee);
   emit_all(g, given, count);
 }
 
@@ -240,13 +241,13 @@ static void prim(generator *g) {
     if (!value(g, kind_of_letter(operators[row].operands[i]), &given[i])) return;
   for (uint32_t i = 0; i < operands; i++)
     if ((given[i] & 7) == RVM_ARGUMENT_NIL || (given[i] & 7) == RVM_ARGUMENT_FUNCTION) return;
-  const int32_t at = destination(g, result);
-  if (at < 0 || !has_room(g, 6)) return;
-  emit_prim(g, at, row, given, operands);
-  hold(g, at, result);
+  const int32_t dst = destination(g, result);
+  if (dst < 0 || !has_capacity(g, 6)) return;
+  emit_prim(g, dst, row, given, operands);
+  hold(g, dst, result);
 }
 
-/* One argument of a builtin, by the word of its signature; 0: there is none. */
+/* Stores an argument of a builtin for a word of its signature.  Returns 0 if there is none. */
 static int builtin_argument(generator *g, int32_t row, uint32_t index, const char *word, size_t length, uint32_t pairs,
                             uint32_t *made) {
   static const struct {
@@ -311,7 +312,7 @@ static void call_builtin(generator *g) {
   const int32_t row = g->program->builtins[callee];
   const int is_check = begins(names[row], "vm.builtin.check_") || begins(names[row], "vm.builtin.match_") ||
                        row == RVM_BUILTIN_call_py_func;
-  if (is_check && fuzz_below(g->random, 4)) return; /* most of them fail */
+  if (is_check && fuzz_below(g->random, 4)) return; /* most checks fail */
   const char *next = signatures[row], *last = next, *before = next;
   const uint32_t pairs = fuzz_below(g->random, 4), more = fuzz_below(g->random, 3);
   uint32_t given[24], count = 0;
@@ -334,13 +335,13 @@ static void call_builtin(generator *g) {
     next += length + 1;
   }
   const kind result = result_of(next + 3, row);
-  const int32_t at = fuzz_below(g->random, 16) ? destination(g, result) : -1;
-  if (!has_room(g, 4 + count)) return;
-  emit_call(g, at, callee, given, count);
-  hold(g, at, result);
+  const int32_t dst = fuzz_below(g->random, 16) ? destination(g, result) : -1;
+  if (!has_capacity(g, 4 + count)) return;
+  emit_call(g, dst, callee, given, count);
+  hold(g, dst, result);
 }
 
-/* The argument list of a call of a function in bytecode; 0: there is none. */
+/* Generates the arguments of a call of a bytecode function.  Returns 0 if they cannot be generated. */
 static int arguments_of(generator *g, int64_t callee, uint32_t *given, uint32_t *count) {
   *count = (uint32_t)g->program->functions[callee].parameter_count;
   if (*count > 8) return 0;
@@ -352,28 +353,28 @@ static int arguments_of(generator *g, int64_t callee, uint32_t *given, uint32_t 
 static void call_function(generator *g) {
   const int64_t callee = any_function(g, 1);
   uint32_t given[8], count;
-  if (callee <= g->function && fuzz_below(g->random, 16)) return; /* recursion mostly has no end */
-  if (callee < 0 || !arguments_of(g, callee, given, &count) || !has_room(g, 4 + count)) return;
+  if (callee <= g->function && fuzz_below(g->random, 16)) return; /* recursion rarely ends */
+  if (callee < 0 || !arguments_of(g, callee, given, &count) || !has_capacity(g, 4 + count)) return;
   const kind result = expected((uint32_t)callee, -1);
-  const int32_t at = destination(g, result);
-  emit_call(g, at, callee, given, count);
-  hold(g, at, result);
+  const int32_t dst = destination(g, result);
+  emit_call(g, dst, callee, given, count);
+  hold(g, dst, result);
 }
 
 static void reset(generator *g) {
-  const int32_t at = destination(g, NOTHING);
-  if (at < 0 || !has_room(g, 2) || g->kinds[at] == NOTHING) return;
-  emit(g, RVM_OP_reset), emit(g, (uint32_t)at);
-  g->kinds[at] = NOTHING;
+  const int32_t dst = destination(g, NOTHING);
+  if (dst < 0 || !has_capacity(g, 2) || g->kinds[dst] == NOTHING) return;
+  emit(g, RVM_OP_reset), emit(g, (uint32_t)dst);
+  g->kinds[dst] = NOTHING;
 }
 
 static void statements(generator *g, uint32_t count);
 
-/* Both ways of an if; what they leave behind is what both do. */
+/* Generates an if with both branches.  Afterwards, a register has a kind only if it has that kind after both. */
 static void branch(generator *g) {
   uint32_t condition;
   uint8_t before[MAX_REGISTERS], after[MAX_REGISTERS];
-  if (g->depth == MAX_DEPTH || !held(g, BOOL, &condition) || !has_room(g, 40)) return;
+  if (g->depth == MAX_DEPTH || !held(g, BOOL, &condition) || !has_capacity(g, 40)) return;
   memcpy(before, g->kinds, sizeof before);
   const uint32_t start = g->count;
   g->depth++;
@@ -393,11 +394,11 @@ static void branch(generator *g) {
   g->depth--;
 }
 
-/* A loop that counts down; a register that something is in holds the same kind at its end. */
+/* Generates a loop that counts down.  A register that is in use holds the same kind at the end as at the start. */
 static void loop(generator *g) {
   uint8_t is_kept[MAX_REGISTERS], kept[MAX_REGISTERS], before[MAX_REGISTERS];
   const int32_t counter = destination(g, NOTHING);
-  if (g->depth == MAX_DEPTH || counter < 0 || !has_room(g, 60)) return;
+  if (g->depth == MAX_DEPTH || counter < 0 || !has_capacity(g, 60)) return;
   emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_SCALAR_OP_add_i64), emit(g, 2);
   emit(g, immediate(0)), emit(g, immediate(fuzz_below(g->random, 5)));
   g->kinds[counter] = NOTHING;
@@ -419,7 +420,7 @@ static void loop(generator *g) {
   emit(g, argument(RVM_ARGUMENT_REGISTER, counter)), emit(g, immediate(0));
   const uint32_t leave = g->count;
   emit(g, RVM_OP_if), emit(g, (uint32_t)test), emit(g, 0);
-  g->kept[counter] = KIND_COUNT; /* nothing else is written into it */
+  g->kept[counter] = KIND_COUNT; /* no other instruction writes the counter */
   g->most -= 8;
   statements(g, 1 + fuzz_below(g->random, 4));
   g->most += 8;
@@ -452,8 +453,7 @@ static void statements(generator *g, uint32_t count) {
   }
 }
 
-/* Checks that the parameters are what `expected` says; the harness reads them to know what to call the function with.
- */
+/* Generates checks that the parameters have their expected kinds.  The harness reads them to generate arguments. */
 static void check_parameters(generator *g, uint32_t function, uint32_t parameters) {
   const int64_t scalar = function_of_builtin(g, RVM_BUILTIN_check_prim_value_info);
   const int64_t tensor = function_of_builtin(g, RVM_BUILTIN_check_tensor_info);
@@ -465,7 +465,7 @@ static void check_parameters(generator *g, uint32_t function, uint32_t parameter
     const int is_scalar = kind == INT || kind == FLOAT || kind == BOOL;
     const int64_t callee = is_scalar ? scalar : kind == TENSOR ? tensor : kind == FUNCTION ? callable : -1;
     g->kinds[i] = ANY;
-    if (callee < 0 || !constant(g, RVM_TAG_STRING, -1, &where) || !has_room(g, 8)) continue;
+    if (callee < 0 || !constant(g, RVM_TAG_STRING, -1, &where) || !has_capacity(g, 8)) continue;
     if (is_scalar) {
       const uint32_t first = g->count;
       for (int tries = 0; tries < 32 && g->count == first; tries++)

@@ -1,4 +1,4 @@
-/* generator.h: well-typed code for a function of an executable that is there. */
+/* generator.h: generates well-typed code for a function of an executable. */
 #ifndef RELVM_FUZZ_GENERATOR_H
 #define RELVM_FUZZ_GENERATOR_H
 
@@ -6,25 +6,24 @@
 #include "fuzz.h"
 
 typedef struct fuzz_constant {
-  uint32_t tag, dtype;  /* dtype: of a tensor's elements */
-  uint32_t dtype_value; /* of a constant that is a dtype */
+  uint32_t tag, dtype;  /* dtype of a tensor's elements */
+  uint32_t dtype_value; /* dtype of a dtype constant */
 } fuzz_constant;
 
-/* What the code of a function may name. */
+/* The functions and constants that the code may use. */
 typedef struct fuzz_program {
   const rvm_function_record *functions;
-  const int32_t *builtins; /* of each function: its row in builtins.def, or -1 */
+  const int32_t *builtins; /* for each function, its row in builtins.def, or -1 */
   uint32_t function_count;
   const fuzz_constant *constants;
   uint32_t constant_count;
 } fuzz_program;
 
-/* The row of builtins.def that has the name, or -1. */
+/* Returns the row of a builtin in builtins.def, or -1 if there is none of that name. */
 int32_t fuzz_builtin_of(const char *name, size_t size_bytes);
 
-/* Writes at most `most` words, at least 64, into `words`.  Returns how many, 0 where the program has too little to
-   name;
-   `*registers` is how many registers the code uses. */
+/* Writes code of at most `most` words (at least 64) to `words`, and stores the number of registers that it uses in
+ *registers.  Returns the number of words, or 0 if the program has too few functions and constants. */
 uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words,
                        uint32_t most, uint32_t *registers);
 

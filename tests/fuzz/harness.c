@@ -1,9 +1,9 @@
-/* harness.c: one input: loads the bytes, and where they are accepted, calls every function in several ways.  Whatever
-   the program does, the machine must be usable afterwards, nothing may be left allocated, and a machine that is looked
-   on at must come to the same results as one that is not.  What is not so aborts, for the sanitizers' report and the
-   driver.
+/* harness.c: runs one input: loads the bytes and, if they are accepted, calls every function in several modes.
 
-   Runs have the limits of rvm_machine_options; memory.c has one more, for loading and for what machines are made of. */
+   Whatever the program does, the machine must be usable afterwards, no memory may leak, and a machine that is observed
+   must give the same results as one that is not.  A violation aborts, which the sanitizers report and the driver
+   handles.  Runs have the limits of rvm_machine_options.  memory.c adds a limit for loading and for creating
+   machines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,16 @@
 #include "machine.h"
 
 enum { STACK_VALUES = 512, CALL_DEPTH = 40, MAX_STEPS = 20000, MAX_RUN_BYTES = 1 << 18, MAX_MEMORY_BYTES = 1 << 20 };
-enum { MORE_MEMORY = 8 }; /* times as much for programs with kernels */
+enum { MORE_MEMORY = 8 }; /* factor for programs with kernels */
 enum { MAX_FUNCTIONS = 48, ROUNDS = 2, MAX_PARAMETERS = 12, KEPT = 6 };
-enum { MAX_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
+enum {
+  MAX_CALLBACKS = 1 << 13
+}; /* callbacks of instruments and debuggers that have an effect, per program: a loop may cause a million */
 
-/* How a machine is run.  The results of the first three must be the same. */
+/* How a machine is run.  PLAIN, WATCHED and STEPPED must give the same results. */
 enum mode { PLAIN, WATCHED, STEPPED, SKIPPED, STARVED, MODES };
 
-/* What came of a call. */
+/* The result of a call. */
 typedef struct outcome {
   rvm_status status;
   uint32_t checksum; /* of the result, or of the error's message */
@@ -30,13 +32,13 @@ typedef struct session {
   enum mode mode;
   rvm_machine *machine;
   const rvm_executable *executable;
-  fuzz_random random; /* arguments, and what functions of the host do */
-  fuzz_random whims;  /* what instruments and debuggers do */
+  fuzz_random random;          /* for arguments and host functions */
+  fuzz_random observer_random; /* for instruments and debuggers */
   rvm_value kept[KEPT];
   outcome outcomes[MAX_FUNCTIONS * ROUNDS];
   int32_t outcome_count;
-  int depth; /* of the host's functions inside each other */
-  int looks; /* of those who look on, so far */
+  int depth;     /* of nested host functions */
+  int callbacks; /* callbacks so far */
 } session;
 
 fuzz_counts fuzz_counted;
@@ -61,7 +63,7 @@ static rvm_status print(void *host, const rvm_value *arguments, int32_t count, r
   return count < 5 ? RVM_OK : rvm_fail(error, RVM_CALLBACK_ERROR, "too much");
 }
 
-/* What programs find under every name that begins with "reference." or "host.". */
+/* The host function with every name that begins with "reference." or "host.". */
 static rvm_status host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self;
   const uint32_t choice = fuzz_below(&present->random, 16);
@@ -81,46 +83,48 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
   return status;
 }
 
-/* Whether the machine finds the function: those of the host's are registered before it looks. */
+/* Returns whether the machine finds the function.  Host functions are registered before a machine is created. */
 static int is_host_name(const char *name) {
   return strncmp(name, "reference.", 10) == 0 || strncmp(name, "host.", 5) == 0;
 }
 
-static void register_host(const rvm_executable *executable, int is_there) {
+static void register_host(const rvm_executable *executable, int is_registered) {
   for (int32_t i = 0; i < executable->function_count; i++) {
     const char *name = rvm_executable_function_name(executable, i);
     if (executable->functions[i].kind != RVM_KIND_packed || !is_host_name(name)) continue;
     rvm_value error = {.tag = RVM_TAG_NIL};
-    rvm_status status = is_there ? rvm_register(name, host_function, NULL, 1, &error) : rvm_unregister(name, &error);
+    rvm_status status =
+        is_registered ? rvm_register(name, host_function, NULL, 1, &error) : rvm_unregister(name, &error);
     if (status) rvm_value_release(&error);
   }
 }
 
-/* ---- those who look on ---- */
+/* ---- instruments and debuggers ---- */
 
-static void look_at(session *s, const rvm_value *values, int32_t count) {
+static void observe_values(session *s, const rvm_value *values, int32_t count) {
   char text[RVM_DESCRIPTION_BYTES];
-  if (s->looks++ >= MAX_LOOKS) return;
+  if (s->callbacks++ >= MAX_CALLBACKS) return;
   for (int32_t i = 0; i < count; i++) rvm_value_describe(values[i], text);
 }
 
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   session *s = host;
-  look_at(s, arguments, count);
+  observe_values(s, arguments, count);
   EXPECT(rvm_executable_function_name(s->executable, function));
   if (s->mode != SKIPPED) return RVM_OK;
-  *skip = fuzz_below(&s->whims, 4) == 0;
-  return fuzz_below(&s->whims, 32) ? RVM_OK : rvm_fail(error, RVM_CALLBACK_ERROR, "the instrument has seen enough");
+  *skip = fuzz_below(&s->observer_random, 4) == 0;
+  return fuzz_below(&s->observer_random, 32) ? RVM_OK
+                                             : rvm_fail(error, RVM_CALLBACK_ERROR, "the instrument has seen enough");
 }
 
 static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                         const rvm_value *result, rvm_value *error) {
   session *s = host;
-  look_at(s, arguments, count);
-  look_at(s, result, 1);
+  observe_values(s, arguments, count);
+  observe_values(s, result, 1);
   EXPECT(rvm_executable_function_name(s->executable, function) && (status == RVM_OK) != (result->tag == RVM_TAG_ERROR));
-  if (s->mode != SKIPPED || fuzz_below(&s->whims, 32)) return RVM_OK;
+  if (s->mode != SKIPPED || fuzz_below(&s->observer_random, 32)) return RVM_OK;
   return rvm_fail(error, RVM_CALLBACK_ERROR, "the instrument did not like it");
 }
 
@@ -132,38 +136,40 @@ static rvm_status stop_at(void *host, const rvm_value *failure, rvm_value *error
   EXPECT(depth > 0);
   for (int64_t i = depth > 3 ? depth - 3 : 0; i < depth; i++) {
     const rvm_place place = rvm_machine_place(s->machine, i);
-    look_at(s, place.registers, place.count);
+    observe_values(s, place.registers, place.count);
   }
   return RVM_OK;
 }
 
-/* Some breakpoints, some of them where no instruction is. */
+/* Sets breakpoints, some of them at invalid positions. */
 static void set_breaks(session *s) {
   for (int i = 0; i < 4; i++) {
     rvm_value error = {.tag = RVM_TAG_NIL};
-    const int32_t function = (int32_t)fuzz_below(&s->whims, (uint64_t)s->executable->function_count + 1);
-    if (rvm_machine_break(s->machine, function, (int32_t)fuzz_below(&s->whims, 12), fuzz_below(&s->whims, 4) > 0,
-                          &error))
+    const int32_t function = (int32_t)fuzz_below(&s->observer_random, (uint64_t)s->executable->function_count + 1);
+    if (rvm_machine_break(s->machine, function, (int32_t)fuzz_below(&s->observer_random, 12),
+                          fuzz_below(&s->observer_random, 4) > 0, &error))
       rvm_value_release(&error);
   }
 }
 
 static void look_on(session *s) {
   rvm_value error = {.tag = RVM_TAG_NIL};
-  const rvm_instrument instrument = {
-      .kinds = s->mode == SKIPPED ? fuzz_below(&s->whims, 16) : 15, .before = before, .after = after, .host = s};
+  const rvm_instrument instrument = {.kinds = s->mode == SKIPPED ? fuzz_below(&s->observer_random, 16) : 15,
+                                     .before = before,
+                                     .after = after,
+                                     .host = s};
   const rvm_debugger debugger = {.stop = stop_at, .host = s};
   rvm_status status = RVM_OK;
   if (s->mode == WATCHED || s->mode == SKIPPED) status = rvm_machine_instrument(s->machine, &instrument, &error);
-  if (s->mode == STEPPED || (s->mode == SKIPPED && fuzz_below(&s->whims, 2))) {
+  if (s->mode == STEPPED || (s->mode == SKIPPED && fuzz_below(&s->observer_random, 2))) {
     if (!status) status = rvm_machine_debug(s->machine, &debugger, &error);
     set_breaks(s);
-    rvm_machine_stop_within(s->machine, fuzz_below(&s->whims, 4));
+    rvm_machine_stop_within(s->machine, fuzz_below(&s->observer_random, 4));
   }
   EXPECT(status == RVM_OK);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static uint32_t checksum(uint32_t so_far, rvm_value value, int depth) {
   so_far = rvm_crc32c(so_far, &value.tag, sizeof value.tag);
@@ -190,7 +196,7 @@ static uint32_t checksum(uint32_t so_far, rvm_value value, int depth) {
   return so_far;
 }
 
-/* What must hold of a machine that is not running: it is empty, and free for anyone. */
+/* Checks that an idle machine is in its initial state: empty, and with no thread inside. */
 static void expect_idle(const rvm_machine *machine) {
   EXPECT(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0);
   EXPECT(machine->calls == 0 && machine->entries == 0 && machine->owner == 0);
@@ -198,7 +204,7 @@ static void expect_idle(const rvm_machine *machine) {
     EXPECT(!rvm_value_is_object(*value));
 }
 
-/* A run that met a limit may have met it elsewhere in another mode, and what comes after it differs, too. */
+/* Returns whether a run met a limit.  In another mode it may meet the limit elsewhere, so that later results differ. */
 static int met_limit(rvm_status status) {
   return status == RVM_TIMEOUT || status == RVM_STACK_OVERFLOW || status == RVM_OUT_OF_MEMORY;
 }
@@ -216,8 +222,9 @@ static void expect_same(const session *a, const session *b) {
   }
 }
 
-/* What a storage holds before it is written depends on what it was used for before; and a list that is used again after
-   list_push, which compiled programs do not do, on who else has it. */
+/* Returns whether modes must give the same results.  They need not if a program can read uninitialized storage, or uses
+   a list again after list_push, which compiled programs do not do: the result then depends on other references to the
+   list. */
 static int is_comparable(const rvm_executable *executable) {
   return rvm_executable_find(executable, "vm.builtin.alloc_storage") < 0 &&
          rvm_executable_find(executable, "vm.builtin.list_push") < 0;
@@ -225,7 +232,7 @@ static int is_comparable(const rvm_executable *executable) {
 
 /* ---- runs ---- */
 
-/* Of functions of the host only some are called from outside: programs call them. */
+/* Calls a function.  Host functions are rarely called directly, because programs call them. */
 static void call_function(session *s, int32_t index) {
   rvm_value arguments[MAX_PARAMETERS], result = {.tag = RVM_TAG_NIL};
   if (s->executable->functions[index].kind == RVM_KIND_packed && fuzz_below(&s->random, 16)) return;
@@ -264,9 +271,9 @@ static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t
                                        .host = s};
   rvm_value error = {.tag = RVM_TAG_NIL};
   memset(s, 0, sizeof *s);
-  *s = (session){.mode = mode, .executable = executable, .random = seed, .whims = seed + 1};
+  *s = (session){.mode = mode, .executable = executable, .random = seed, .observer_random = seed + 1};
   present = s;
-  if (mode == STARVED) fuzz_allowed_left = fuzz_below(&s->whims, 8);
+  if (mode == STARVED) fuzz_allowed_left = fuzz_below(&s->observer_random, 8);
   if (rvm_machine_new(executable, &options, &s->machine, &error)) {
     rvm_value_release(&error);
     fuzz_allowed_left = -1;
@@ -278,7 +285,7 @@ static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t
   look_on(s);
   for (int round = 0; round < ROUNDS; round++)
     for (int32_t i = 0; i < executable->function_count && i < MAX_FUNCTIONS; i++) {
-      if (mode == STARVED) fuzz_allowed_left = fuzz_below(&s->whims, 24);
+      if (mode == STARVED) fuzz_allowed_left = fuzz_below(&s->observer_random, 24);
       call_function(s, i);
       fuzz_allowed_left = -1;
     }
@@ -301,7 +308,7 @@ static void run_all(rvm_executable *executable, uint32_t seed) {
   register_host(executable, 0);
 }
 
-/* Looks at all that an executable says of itself. */
+/* Calls every function that reads properties of an executable. */
 static void read_all(const rvm_executable *executable) {
   for (int32_t i = -1; i <= executable->function_count; i++) {
     const char *name = rvm_executable_function_name(executable, i);
@@ -312,7 +319,7 @@ static void read_all(const rvm_executable *executable) {
   }
 }
 
-/* Loads an executable and runs it; then its portable program. */
+/* Loads an executable or its portable program, and runs it. */
 static void load_and_run(const unsigned char *bytes, size_t size_bytes, uint32_t seed, int32_t portable) {
   const char *const functions[] = {"reference.*", "host.*"};
   const rvm_load_options options = {
@@ -340,14 +347,14 @@ static void load_and_run(const unsigned char *bytes, size_t size_bytes, uint32_t
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
   const uint32_t seed = rvm_crc32c(0, input, (int64_t)size_bytes);
-  unsigned char *bytes = fuzz_aligned(size_bytes); /* just so many, for the address sanitizer */
+  unsigned char *bytes = fuzz_aligned(size_bytes); /* an exact copy, so that the address sanitizer notices overruns */
   if (!bytes) return 0;
   memcpy(bytes, input, size_bytes);
   const int64_t blocks = fuzz_live_blocks;
   fuzz_bytes_left = MAX_MEMORY_BYTES;
   fuzz_counted.inputs++;
   load_and_run(bytes, size_bytes, seed, 0);
-  EXPECT(fuzz_live_blocks == blocks); /* nothing leaks */
+  EXPECT(fuzz_live_blocks == blocks); /* no leak */
   fuzz_bytes_left = FUZZ_NO_LIMIT;
   fuzz_aligned_free(bytes);
   return 0;

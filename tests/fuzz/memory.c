@@ -1,5 +1,5 @@
-/* memory.c: malloc, calloc and free with a limit, for what is linked with --wrap.  A program may ask for any amount of
-   memory; here it is told early that there is none. */
+/* memory.c: malloc, calloc and free with a limit, for code that is linked with --wrap.  A program may request any
+   amount of memory; here, allocations fail early. */
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ void *__wrap_malloc(size_t size_bytes);
 void *__wrap_calloc(size_t count, size_t size_bytes);
 void __wrap_free(void *block);
 
-/* Zeroed in any case: two runs of one input are to be the same. */
+/* Zeroes the memory, so that two runs of one input are identical. */
 void *__wrap_calloc(size_t count, size_t size_bytes) {
   if (fuzz_allowed_left >= 0 && fuzz_allowed_left-- == 0) return NULL;
   if (size_bytes > 0 && count > (uint64_t)fuzz_bytes_left / size_bytes) return NULL;

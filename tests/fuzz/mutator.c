@@ -1,6 +1,6 @@
-/* mutator.c: changes an executable so that most of it still holds: its sections are taken apart, one of them is
-   changed, and they are put together again with the right sizes and checksums.  So changes meet the checks behind
-   those, and the interpreter behind all of them. */
+/* mutator.c: mutates an executable so that most of it stays valid.  It splits the file into its sections, mutates one
+   of them, and joins them with correct sizes and checksums.  Therefore mutations reach the checks after those of the
+   container, and often the interpreter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ enum { MAX_SECTIONS = 12, MAX_BYTES = 1 << 15 };
 typedef struct part {
   uint32_t id;
   size_t size_bytes;
-  unsigned char *bytes; /* with room for MAX_BYTES */
+  unsigned char *bytes; /* has MAX_BYTES bytes */
 } part;
 
 typedef struct file {
@@ -25,7 +25,7 @@ typedef struct file {
   fuzz_random *random;
 } file;
 
-/* ---- taking apart and putting together ---- */
+/* ---- splitting and joining files ---- */
 
 static uint32_t read_u32(const unsigned char *bytes) {
   uint32_t value;
@@ -53,8 +53,8 @@ static void part_add(file *f, uint32_t id, const unsigned char *bytes, size_t si
   f->parts[f->count++] = (part){.id = id, .size_bytes = size_bytes, .bytes = room};
 }
 
-/* Whether the sections lie where the table says.  What is not so is left to changes of single bytes. */
-static int take_apart(file *f, const uint8_t *bytes, size_t size_bytes) {
+/* Splits a file into its sections.  Returns 0 if the section table is invalid; such files only get byte mutations. */
+static int split_file(file *f, const uint8_t *bytes, size_t size_bytes) {
   f->count = 0;
   if (size_bytes < 64 || read_u32(bytes + 12) > MAX_SECTIONS || 64 + 32 * read_u32(bytes + 12) > size_bytes) return 0;
   for (uint32_t i = 0; i < read_u32(bytes + 12); i++) {
@@ -80,9 +80,9 @@ static void seal(uint8_t *bytes, size_t size_bytes) {
   write_u32(bytes + 24, rvm_crc32c(0, bytes, 64 + 32 * (int64_t)count));
 }
 
-/* The size; 0 where there is no room. */
-static size_t put_together(const file *f, uint8_t *bytes, size_t most_bytes) {
-  size_t at = 64 + 32 * (size_t)f->count, end = at;
+/* Joins the sections.  Returns the size of the file, or 0 if it would exceed most_bytes. */
+static size_t join_file(const file *f, uint8_t *bytes, size_t most_bytes) {
+  size_t offset = 64 + 32 * (size_t)f->count, end = offset;
   for (uint32_t i = 0; i < f->count; i++) end = (end + 63) / 64 * 64 + f->parts[i].size_bytes;
   if (end > most_bytes) return 0;
   memset(bytes, 0, end);
@@ -91,12 +91,12 @@ static size_t put_together(const file *f, uint8_t *bytes, size_t most_bytes) {
   write_u64(bytes + 16, end);
   for (uint32_t i = 0; i < f->count; i++) {
     unsigned char *entry = bytes + 64 + 32 * i;
-    at = (at + 63) / 64 * 64;
+    offset = (offset + 63) / 64 * 64;
     write_u32(entry, f->parts[i].id);
-    write_u64(entry + 8, at);
+    write_u64(entry + 8, offset);
     write_u64(entry + 16, f->parts[i].size_bytes);
-    memcpy(bytes + at, f->parts[i].bytes, f->parts[i].size_bytes);
-    at += f->parts[i].size_bytes;
+    memcpy(bytes + offset, f->parts[i].bytes, f->parts[i].size_bytes);
+    offset += f->parts[i].size_bytes;
   }
   seal(bytes, end);
   return end;
@@ -106,10 +106,10 @@ static size_t put_together(const file *f, uint8_t *bytes, size_t most_bytes) {
 
 static void change_bytes(fuzz_random *random, unsigned char *bytes, size_t size_bytes) {
   if (size_bytes == 0) return;
-  const size_t at = fuzz_below(random, size_bytes), word = at / 4 * 4, wide = at / 8 * 8;
+  const size_t offset = fuzz_below(random, size_bytes), word = offset / 4 * 4, wide = offset / 8 * 8;
   switch (fuzz_below(random, 5)) {
-    case 0: bytes[at] ^= (unsigned char)(1 << fuzz_below(random, 8)); return;
-    case 1: bytes[at] = (unsigned char)fuzz_next(random); return;
+    case 0: bytes[offset] ^= (unsigned char)(1 << fuzz_below(random, 8)); return;
+    case 1: bytes[offset] = (unsigned char)fuzz_next(random); return;
     case 2:
       if (word + 4 <= size_bytes) write_u32(bytes + word, (uint32_t)fuzz_number(random));
       return;
@@ -121,13 +121,13 @@ static void change_bytes(fuzz_random *random, unsigned char *bytes, size_t size_
   }
 }
 
-/* Puts `added` bytes in at `at`, or takes as many away. */
-static int resize(part *p, size_t at, int64_t added) {
-  if (p->size_bytes + (size_t)added > MAX_BYTES || at > p->size_bytes) return 0;
-  if (added < 0 && (size_t)-added > p->size_bytes - at) return 0;
-  const size_t from = added < 0 ? at + (size_t)-added : at;
+/* Inserts `added` bytes at `offset`, or removes -added bytes. */
+static int resize(part *p, size_t offset, int64_t added) {
+  if (p->size_bytes + (size_t)added > MAX_BYTES || offset > p->size_bytes) return 0;
+  if (added < 0 && (size_t)-added > p->size_bytes - offset) return 0;
+  const size_t from = added < 0 ? offset + (size_t)-added : offset;
   memmove(p->bytes + from + added, p->bytes + from, p->size_bytes - from);
-  if (added > 0) memset(p->bytes + at, 0, (size_t)added);
+  if (added > 0) memset(p->bytes + offset, 0, (size_t)added);
   p->size_bytes += (size_t)added;
   return 1;
 }
@@ -140,13 +140,13 @@ static part *find(file *f, uint32_t id) {
 
 /* ---- code ---- */
 
-/* A bytecode function of the file, whose instructions are whole. */
+/* A bytecode function of the file, with complete instructions. */
 typedef struct routine {
   part *code, *functions;
   rvm_function_record *records, *record;
   uint32_t function_count, constant_count;
   uint32_t *words;
-  uint32_t starts[512], count; /* of instructions: the words that they begin at */
+  uint32_t starts[512], count; /* offsets of the instructions, in words */
 } routine;
 
 static const char *const letters[] = {
@@ -178,26 +178,26 @@ static int find_routine(file *f, routine *r) {
   return r->count > 0;
 }
 
-/* The jump of the instruction at `pc`, or NULL. */
+/* Returns the jump of the instruction at `pc`, or NULL if it has none. */
 static uint32_t *jump_of(routine *r, uint32_t pc) {
   const char *row = letters[r->words[pc]], *jump = strchr(row, 'j');
   return jump ? &r->words[pc + 1 + (uint32_t)(jump - row)] : NULL;
 }
 
-/* Makes room for `added` words at `at`, or takes as many away from there.  Jumps keep their targets; those to what goes
-   away get the instruction behind it, and those to an instruction that others are put before get the first of these. */
-static int resize_code(routine *r, uint32_t at, int32_t added) {
+/* Inserts `added` words at `pc`, or removes -added words.  Jumps keep their targets.  A jump to a removed instruction
+   gets the one after it, and a jump to an instruction before which words are inserted gets the first of these. */
+static int resize_code(routine *r, uint32_t pc, int32_t added) {
   int64_t targets[512];
   for (uint32_t i = 0; i < r->count; i++) {
     const uint32_t *jump = jump_of(r, r->starts[i]);
     targets[i] = jump ? (int64_t)r->starts[i] + (int32_t)*jump : -1;
   }
-  if (!resize(r->code, ((size_t)r->record->code_start + at) * 4, (int64_t)added * 4)) return 0;
+  if (!resize(r->code, ((size_t)r->record->code_start + pc) * 4, (int64_t)added * 4)) return 0;
   for (uint32_t i = 0; i < r->count; i++) {
-    const uint32_t start = r->starts[i], moved = start >= at ? start + (uint32_t)added : start;
-    const int is_gone = added < 0 && start >= at && start < at - (uint32_t)added;
+    const uint32_t start = r->starts[i], moved = start >= pc ? start + (uint32_t)added : start;
+    const int is_gone = added < 0 && start >= pc && start < pc - (uint32_t)added;
     if (targets[i] < 0 || is_gone) continue;
-    *jump_of(r, moved) = (uint32_t)(targets[i] + (targets[i] > (int64_t)at ? added : 0) - moved);
+    *jump_of(r, moved) = (uint32_t)(targets[i] + (targets[i] > (int64_t)pc ? added : 0) - moved);
   }
   for (uint32_t i = 0; i < r->function_count; i++)
     if (r->records[i].code_start > r->record->code_start) r->records[i].code_start += (uint32_t)added;
@@ -220,13 +220,13 @@ static uint32_t any_argument(const routine *r, fuzz_random *random) {
   return (uint32_t)payload << 3 | kind;
 }
 
-/* How many arguments a call gives; -1 of a function's parameters: any number. */
+/* Returns the number of arguments of a call: that of the callee's parameters, or any number if it accepts any. */
 static uint32_t argument_count(const routine *r, uint32_t callee, fuzz_random *random) {
   const int32_t count = callee < r->function_count ? r->records[callee].parameter_count : -1;
   return count >= 0 && count < 16 ? (uint32_t)count : fuzz_below(random, 7);
 }
 
-/* One more instruction, of `*count` words, that mostly means something. */
+/* Generates an instruction of *count words, which is usually valid. */
 static void make_instruction(const routine *r, uint32_t *words, uint32_t *count, fuzz_random *random) {
   const uint32_t registers = r->record->registers, choice = fuzz_below(random, 16);
   const uint32_t opcode = choice < 6 ? RVM_OP_call : choice < 10 ? RVM_OP_prim : choice % RVM_OP_COUNT;
@@ -243,7 +243,7 @@ static void make_instruction(const routine *r, uint32_t *words, uint32_t *count,
       case 'u': *next++ = fuzz_below(random, registers); break;
       case 'f': *next++ = callee; break;
       case 'p': *next++ = row; break;
-      case 'j': *next++ = 0; break; /* of the right target once it is there */
+      case 'j': *next++ = 0; break; /* resolved when the instruction is inserted */
       case 'A':
         arguments = argument_count(r, callee, random);
         if (opcode == RVM_OP_prim) arguments = (uint32_t)rvm_scalar_op_operand_count((int32_t)row);
@@ -258,14 +258,14 @@ static void make_instruction(const routine *r, uint32_t *words, uint32_t *count,
 }
 
 static void insert_words(routine *r, const uint32_t *words, uint32_t count, fuzz_random *random) {
-  const uint32_t at = r->starts[fuzz_below(random, r->count)];
-  if (!resize_code(r, at, (int32_t)count)) return;
-  memcpy(r->words + at, words, count * 4);
-  uint32_t *jump = jump_of(r, at);
-  if (jump) *jump = r->starts[fuzz_below(random, r->count)] - at;
+  const uint32_t pc = r->starts[fuzz_below(random, r->count)];
+  if (!resize_code(r, pc, (int32_t)count)) return;
+  memcpy(r->words + pc, words, count * 4);
+  uint32_t *jump = jump_of(r, pc);
+  if (jump) *jump = r->starts[fuzz_below(random, r->count)] - pc;
 }
 
-/* One word of an instruction: an argument, or another operand. */
+/* Mutates one word of an instruction: an argument, or another operand. */
 static void change_operand(routine *r, fuzz_random *random) {
   const uint32_t pc = r->starts[fuzz_below(random, r->count)];
   uint32_t *word = r->words + pc + 1;
@@ -285,7 +285,7 @@ static void change_operand(routine *r, fuzz_random *random) {
   }
 }
 
-/* One argument more or less, the first of the list. */
+/* Inserts or removes the first argument of an instruction's list. */
 static void change_count(routine *r, fuzz_random *random) {
   const uint32_t pc = r->starts[fuzz_below(random, r->count)];
   const char *list = strchr(letters[r->words[pc]], 'A');
@@ -313,7 +313,7 @@ static void change_code(file *f) {
       insert_words(&r, words, count, random);
       return;
     case 3:
-    case 4: /* a copy of one of its own */
+    case 4: /* copy another instruction of the function */
       pc = r.starts[fuzz_below(random, r.count)];
       count = rvm_instruction_words(r.words + pc, r.record->code_count - pc);
       if (count > 64) return;
@@ -342,7 +342,7 @@ typedef struct tables {
   fuzz_program program;
 } tables;
 
-/* Whether what code may name can be read. */
+/* Reads the tables that code may refer to.  Returns 0 if they are invalid. */
 static int read_tables(file *f, const routine *r, tables *t) {
   const part *strings = find(f, RVM_SECTION_strings), *constants = find(f, RVM_SECTION_constants);
   if (!strings || !constants || strings->size_bytes < 4 || r->function_count > MAX_FUNCTIONS) return 0;
@@ -366,22 +366,22 @@ static int read_tables(file *f, const routine *r, tables *t) {
   return 1;
 }
 
-/* Writes the function that `r` has found anew. */
+/* Replaces the code of the function `r` by generated code. */
 static void replace_code(routine *r, const tables *t, fuzz_random *random) {
   uint32_t words[MAX_WORDS], registers;
   const uint32_t count =
       fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MAX_WORDS, &registers);
   const int64_t added = (int64_t)count - r->record->code_count;
-  const uint32_t at = r->record->code_start;
-  if (count == 0 || !resize(r->code, (size_t)at * 4, added * 4)) return;
-  memcpy(r->code->bytes + (size_t)at * 4, words, count * 4);
+  const uint32_t start = r->record->code_start;
+  if (count == 0 || !resize(r->code, (size_t)start * 4, added * 4)) return;
+  memcpy(r->code->bytes + (size_t)start * 4, words, count * 4);
   for (uint32_t i = 0; i < r->function_count; i++)
-    if (r->records[i].code_start > at) r->records[i].code_start += (uint32_t)added;
+    if (r->records[i].code_start > start) r->records[i].code_start += (uint32_t)added;
   r->record->code_count = count;
   r->record->registers = registers;
 }
 
-/* Writes one function anew, or all. */
+/* Replaces the code of one function, or of all. */
 static void generate_code(file *f, int is_all) {
   routine r;
   tables t;
@@ -431,7 +431,7 @@ static void change_constant(file *f) {
   }
 }
 
-/* A section less, one twice, two in each other's place, one of another id, or one shorter or longer. */
+/* Removes a section, duplicates one, swaps two, changes the id of one, or makes one shorter or longer. */
 static void change_sections(file *f) {
   const uint32_t i = fuzz_below(f->random, f->count), k = fuzz_below(f->random, f->count);
   part *p = &f->parts[i], moved = f->parts[i];
@@ -452,7 +452,7 @@ static void change_sections(file *f) {
   }
 }
 
-#include "mutator_kernels.h" /* it uses what is above */
+#include "mutator_kernels.h" /* uses the definitions above */
 
 static void change_file(file *f) {
   const uint32_t choice = fuzz_below(f->random, 32);
@@ -471,7 +471,7 @@ static void change_file(file *f) {
     change_sections(f);
 }
 
-/* The container itself: with right checksums or not. */
+/* Mutates the bytes of the container, with correct or incorrect checksums. */
 static size_t change_container(fuzz_random *random, uint8_t *bytes, size_t size_bytes) {
   if (size_bytes > 64 && fuzz_below(random, 2))
     change_bytes(random, bytes, 64 + (size_bytes < 384 ? size_bytes - 64 : 320));
@@ -491,14 +491,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size_bytes, size_t most_by
   fuzz_random random = seed;
   file f = {.random = &random};
   size_t made = 0;
-  if ((fuzz_generates || fuzz_below(&random, 32) > 0) && take_apart(&f, bytes, size_bytes)) {
+  if ((fuzz_generates || fuzz_below(&random, 32) > 0) && split_file(&f, bytes, size_bytes)) {
     uint32_t changes = 1 + fuzz_below(&random, 4) * fuzz_below(&random, 3);
     if (fuzz_generates || fuzz_below(&random, 8) == 0) {
       generate_code(&f, fuzz_generates || fuzz_below(&random, 2));
       if (fuzz_generates || fuzz_below(&random, 2)) changes = 0;
     }
     for (; changes > 0 && f.count > 0; changes--) change_file(&f);
-    made = put_together(&f, bytes, most_bytes);
+    made = join_file(&f, bytes, most_bytes);
   }
   file_release(&f);
   return made > 0 ? made : change_container(&random, bytes, size_bytes);

@@ -1,16 +1,16 @@
-/* mutator_kernels.h: part of mutator.c: mutations of kernels as bytecode. */
+/* mutator_kernels.h: part of mutator.c: mutations of kernel bytecode. */
 #ifndef RELVM_MUTATOR_KERNELS_H
 #define RELVM_MUTATOR_KERNELS_H
 
-/* ---- kernels as bytecode ---- */
+/* ---- kernel bytecode ---- */
 
-/* A program in the section of kernels: its header, and where its parts begin in the section. */
-typedef struct kernel_place {
+/* A program in the section of kernels: its header, and the offsets of its parts in the section. */
+typedef struct kernel_location {
   part *section;
   unsigned char *size; /* in the section's table */
   uint32_t header[16];
   size_t start, tensors, constants, arrays, code, arguments, end;
-} kernel_place;
+} kernel_location;
 enum {
   K_WORDS = 1,
   K_INPUTS,
@@ -32,21 +32,22 @@ static const char *const kernel_letters[] = {
 #undef KERNEL_OP
 };
 
-/* Whether there is one whose parts lie in the section. */
-static int find_kernel(file *f, kernel_place *k) {
+/* Finds a program whose parts are inside the section.  Returns 0 if there is none. */
+static int find_kernel(file *f, kernel_location *k) {
   part *section = find(f, RVM_SECTION_kernels);
   if (!section || section->size_bytes < 16) return 0;
   const uint32_t count = read_u32(section->bytes), chosen = fuzz_below(f->random, count);
   if (count == 0 || count > (section->size_bytes - 8) / 8) return 0;
-  size_t at = 8 + 8 * (size_t)count;
-  for (uint32_t i = 0; i < chosen; i++) at += read_u32(section->bytes + 12 + 8 * i);
+  size_t offset = 8 + 8 * (size_t)count;
+  for (uint32_t i = 0; i < chosen; i++) offset += read_u32(section->bytes + 12 + 8 * i);
   const size_t size = read_u32(section->bytes + 12 + 8 * chosen);
-  if (size < sizeof k->header || at > section->size_bytes || size > section->size_bytes - at) return 0;
-  *k = (kernel_place){.section = section, .size = section->bytes + 12 + 8 * chosen, .start = at, .end = at + size};
-  memcpy(k->header, section->bytes + at, sizeof k->header);
+  if (size < sizeof k->header || offset > section->size_bytes || size > section->size_bytes - offset) return 0;
+  *k = (kernel_location){
+      .section = section, .size = section->bytes + 12 + 8 * chosen, .start = offset, .end = offset + size};
+  memcpy(k->header, section->bytes + offset, sizeof k->header);
   for (int i = K_WORDS; i <= K_MESSAGES; i++)
     if (k->header[i] > MAX_BYTES) return 0;
-  k->tensors = at + sizeof k->header;
+  k->tensors = offset + sizeof k->header;
   k->constants = k->tensors + 8 * (size_t)k->header[K_WORDS];
   k->arrays = k->constants + 8 * (size_t)k->header[K_CONSTANTS];
   k->code = k->arrays + 8 * (size_t)k->header[K_ARRAYS];
@@ -54,12 +55,12 @@ static int find_kernel(file *f, kernel_place *k) {
   return k->arguments + 2 * (size_t)k->header[K_ARGUMENTS] <= k->end && k->header[K_CODE] > 0;
 }
 
-static uint16_t *kernel_words(const kernel_place *k, uint32_t step) {
+static uint16_t *kernel_words(const kernel_location *k, uint32_t step) {
   return (uint16_t *)(void *)(k->section->bytes + k->code + 16 * (size_t)step);
 }
 
-/* An operand that the letter mostly allows. */
-static uint32_t kernel_operand(const kernel_place *k, char letter, fuzz_random *random) {
+/* Returns an operand that is usually valid for its letter. */
+static uint32_t kernel_operand(const kernel_location *k, char letter, fuzz_random *random) {
   const uint32_t *header = k->header, scalars = header[K_SCALARS], strips = header[K_STRIPS], views = header[K_VIEWS];
   const uint32_t buffers = header[K_TENSORS] + header[K_ARRAYS];
   if (fuzz_below(random, 32) == 0) return (uint32_t)fuzz_number(random);
@@ -88,9 +89,9 @@ static uint32_t kernel_operand(const kernel_place *k, char letter, fuzz_random *
   }
 }
 
-/* Puts an instruction in before `at`, or takes that away; what is jumped to stays the same. */
-static int resize_kernel(kernel_place *k, uint32_t at, int added) {
-  if (!resize(k->section, k->code + 16 * (size_t)at, 16 * added)) return 0;
+/* Inserts an instruction at `pc`, or removes one.  Jumps keep their targets. */
+static int resize_kernel(kernel_location *k, uint32_t pc, int added) {
+  if (!resize(k->section, k->code + 16 * (size_t)pc, 16 * added)) return 0;
   k->header[K_CODE] += (uint32_t)added;
   write_u32(k->section->bytes + k->start + 4 * K_CODE, k->header[K_CODE]);
   write_u32(k->size, read_u32(k->size) + 16 * (uint32_t)added);
@@ -98,20 +99,20 @@ static int resize_kernel(kernel_place *k, uint32_t at, int added) {
     uint16_t *words = kernel_words(k, i);
     if (words[0] >= sizeof kernel_letters / sizeof *kernel_letters) continue;
     const char *letters_ = kernel_letters[words[0]], *jump = strchr(letters_, 'j');
-    if (jump && words[1 + (jump - letters_)] > at)
+    if (jump && words[1 + (jump - letters_)] > pc)
       words[1 + (jump - letters_)] = (uint16_t)(words[1 + (jump - letters_)] + added);
   }
   return 1;
 }
 
-static void fill_operands(const kernel_place *k, uint16_t *words, fuzz_random *random) {
+static void fill_operands(const kernel_location *k, uint16_t *words, fuzz_random *random) {
   memset(words + 1, 0, 14);
   const char *row = kernel_letters[words[0]];
   for (int i = 0; row[i]; i++) words[1 + i] = (uint16_t)kernel_operand(k, row[i], random);
 }
 
 static void change_kernel(file *f) {
-  kernel_place k;
+  kernel_location k;
   fuzz_random *random = f->random;
   part *section = find(f, RVM_SECTION_kernels);
   if (!find_kernel(f, &k)) {
@@ -126,16 +127,16 @@ static void change_kernel(file *f) {
   const uint32_t operand = fuzz_below(random, strlen(row));
   switch (fuzz_below(random, 24)) {
     case 0: words[fuzz_below(random, 8)] = (uint16_t)fuzz_number(random); return;
-    case 1: /* another instruction with the same operands, or with its own */
+    case 1: /* another opcode with the same operands, or with generated ones */
       words[0] = (uint16_t)fuzz_below(random, opcodes);
       if (fuzz_below(random, 2)) fill_operands(&k, words, random);
       return;
-    case 2: /* a copy of one */
+    case 2: /* a copy of another instruction */
     case 3:
       memcpy(copy, kernel_words(&k, other), sizeof copy);
       if (resize_kernel(&k, step, 1)) memcpy(kernel_words(&k, step), copy, sizeof copy);
       return;
-    case 4: /* a new one */
+    case 4: /* a generated instruction */
       if (!resize_kernel(&k, step, 1)) return;
       words = kernel_words(&k, step);
       words[0] = (uint16_t)fuzz_below(random, opcodes);
@@ -144,7 +145,7 @@ static void change_kernel(file *f) {
     case 5:
       if (k.header[K_CODE] > 1) resize_kernel(&k, step, -1);
       return;
-    case 6: /* two in each other's place */
+    case 6: /* swap two instructions */
       memcpy(copy, words, sizeof copy);
       memcpy(words, kernel_words(&k, other), sizeof copy);
       memcpy(kernel_words(&k, other), copy, sizeof copy);

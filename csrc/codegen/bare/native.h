@@ -1,6 +1,5 @@
-/* native.h: what packed functions need of a machine, where there is none: a failure is its status and no text, and
- * every loop is done by the caller's thread.
- */
+/* native.h: replaces codegen/native.h in packed functions that are compiled without a machine.  A failure has a status
+   but no message, and every loop runs on the caller's thread. */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
 
