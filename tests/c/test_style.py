@@ -11,7 +11,9 @@ from relvm.tables import csrc_directory
 
 FILES = sorted(path for path in csrc_directory().rglob("*") if path.suffix in (".c", ".h", ".def"))
 # A declaration at file level: a name, its parameters, then a semicolon or a body.
-_DECLARATION = re.compile(r"^(?:[A-Za-z_]\w*[ *]+)+(rvm_\w+)\(([^;{}()]*(?:\([^()]*\)[^;{}()]*)*)\)\s*[;{]", re.MULTILINE)
+_DECLARATION = re.compile(
+    r"^(?:[A-Za-z_]\w*[ *]+)+(rvm_\w+)\(([^;{}()]*(?:\([^()]*\)[^;{}()]*)*)\)\s*[;{]", re.MULTILINE
+)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
