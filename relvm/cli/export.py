@@ -9,12 +9,12 @@ from relvm.aot.lower.assign_storage import assign_storage, format_storage
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
-from relvm.cli.inputs import input_values, runner, signature_of
+from relvm.cli.inputs import chosen_inputs, input_values, runner, signature_of
 from relvm.cli.models import expect_writable, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.compiler.build import build
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
 
@@ -33,8 +33,17 @@ def export(options: argparse.Namespace) -> int:
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
     module = read_module(options)
-    with Progress("building"):
-        program = aot.build(module, config, entry=options.function)
+    try:
+        with Progress("building"):
+            program = aot.build(module, config, entry=options.function)
+    except RelvmUnsupportedError:
+        sizes = options.model.endswith(".onnx") and options.random and _chosen_sizes(module, options)
+        if not sizes:
+            raise
+        options.dim = [*options.dim, *sizes]
+        module = read_module(options)
+        with Progress("building"):
+            program = aot.build(module, config, entry=options.function)
     if options.draw:
         _draw(program, options.draw)
     match options.show:
@@ -93,6 +102,17 @@ def _pool(setting: str) -> aot.Pool:
     if equals and size_bytes is None:
         raise RelvmArgumentError(f"--pool {setting}: expected NAME or NAME=BYTES")
     return aot.Pool(name, size_bytes)
+
+
+def _chosen_sizes(module: Module, options: argparse.Namespace) -> list[str]:
+    """Choose the symbolic sizes as --random does, and return them as values of --dim."""
+    executable = build(module, "bytecode", target="bytecode")
+    run = runner(executable, options.function)
+    chosen = chosen_inputs(options, signature_of(executable, options.function), run)
+    settings = [f"{name}={size}" for name, size in chosen.sizes.items()]
+    if settings:
+        note(f"exporting for {', '.join(settings)} only: the plan of the memory needs sizes")
+    return settings
 
 
 def _self_test_data(module: Module, options: argparse.Namespace) -> tuple[list, list]:

@@ -55,6 +55,13 @@ def runner(executable: Executable, function: str) -> Callable[[list[Any]], Any]:
 
 
 def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any]) -> list[Any]:
+    """Return the arguments of a function.  See `chosen_inputs`."""
+    return chosen_inputs(options, signature, run).values
+
+
+def chosen_inputs(
+    options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any]
+) -> ChosenInputs:
     """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
     A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
@@ -86,14 +93,14 @@ def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Ca
     if missing and not options.random:
         raise RelvmArgumentError(f"missing inputs: {', '.join(missing)}; give them with --input, or use --random")
     if not options.random:
-        return [given_values[name] for name in names]
+        return ChosenInputs([given_values[name] for name in names], {}, {})
     chooser = _random_inputs(options, names, params, given_values)
     try:
         chosen = chooser.choose(run)
     except RelvmArgumentError as error:
         raise RelvmArgumentError(f"--random: {error}; use --dim NAME=SIZE or --input") from None
     _note_choice(chosen)
-    return chosen.values
+    return chosen
 
 
 def _random_inputs(

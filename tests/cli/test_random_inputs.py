@@ -62,3 +62,15 @@ def test_what_does_not_fit_is_said_before_the_build(folder: Path, arguments: tup
         assert relvm("compile", "model.onnx", "--target", "numpy", "-o", "m.rvm", cwd=folder).returncode == 0
     done = relvm(*arguments, "--target", "auto", cwd=folder)
     assert done.returncode != 0 and message in done.stderr, done.stderr
+
+
+def test_an_export_chooses_sizes_that_its_memory_plan_needs(folder: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Concat", ["a", "x"], ["y"], axis=1)]
+    model = make_model(nodes, [("x", np.float32, ["batch", 4])], ["y"], {"w": np.ones((4, 3), np.float32)})
+    onnx.save(model, folder / "dynamic.onnx")
+    done = relvm("export", "dynamic.onnx", "-o", "made", "--random", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "exporting for batch=1 only" in done.stderr
+    assert (folder / "made" / "metadata.json").exists()
+    refused = relvm("export", "dynamic.onnx", "-o", "other", cwd=folder)
+    assert refused.returncode == 1 and "give the inputs sizes, --dim batch=1" in refused.stderr
