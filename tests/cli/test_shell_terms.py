@@ -33,7 +33,6 @@ def error_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...
     [
         ("run", "model.relvm", ["--random", "--target", "foo"], "--target foo: expected one of"),
         ("run", "model.onnx", ["--random", "--dim", "zzz=2"], "--dim: unknown dimension zzz"),
-        ("compare", "model.relvm", ["--modes", "foo"], "--modes: 'foo' is not available"),
         ("run", "model.relvm", ["--random", "--target", "bytecode", "--max-steps", "1"], "of 1 steps (--max-steps)"),
         ("export", "model.relvm", ["-o", "out", "--alignment", "3"], "--alignment 3: expected a power of two"),
         ("export", "model.relvm", ["-o", "out", "--name", "1x"], "--name 1x: expected a C identifier"),
