@@ -28,7 +28,7 @@ typedef struct rvm_matrix {
 static inline void rvm_attention_product(rvm_tile_f32_arguments args) {
   for (int64_t rows = args.rows; rows > 0; rows -= RVM_TILE_ROWS) {
     args.rows = rows < RVM_TILE_ROWS ? rows : RVM_TILE_ROWS;
-    rvm_tile_f32_any_rows(args);
+    rvm_tile_f32_any_rows(&args);
     args.a += RVM_TILE_ROWS * args.a_row_stride;
     args.tile += RVM_TILE_ROWS * args.tile_stride;
   }
@@ -140,9 +140,9 @@ typedef struct rvm_softmax_row {
   float largest, total;
 } rvm_softmax_row;
 
-/* Replaces `keys` scores, of which the largest is `largest`, by exp(score - maximum), where the maximum includes the
-   scores of earlier calls.  Adds them to state->total, and rescales what was summed up before: state->total and the
-   `columns` sums in `out`.  is_first: there was no earlier call. */
+/* Replaces `keys` scores by exp(score - maximum).  The maximum is the larger of `largest`, which is the largest of
+   these scores, and of the scores of earlier calls.  Adds the results to state->total, and rescales what was summed up
+   before: state->total and the `columns` sums in `out`.  is_first: there was no earlier call. */
 static inline void rvm_attention_exponentials(int64_t keys, float *row, float largest, int is_first,
                                               rvm_softmax_row *state, int64_t columns, float *out) {
   const float maximum = !is_first && state->largest > largest ? state->largest : largest;

@@ -309,22 +309,22 @@ static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
 
 #endif
 
-/* rvm_tile_f32 for any number of rows up to RVM_TILE_ROWS, which need not be a constant. */
-static RVM_NOINLINE void rvm_tile_f32_any_rows(rvm_tile_f32_arguments args) {
-#define RVM_CASE(count)  \
-  case count:            \
-    args.rows = count;   \
-    rvm_tile_f32(&args); \
-    break
-  switch (args.rows) {
-    RVM_CASE(1);
-    RVM_CASE(2);
-    RVM_CASE(3);
-    RVM_CASE(4);
-    RVM_CASE(5);
-    default: RVM_CASE(6);
+/* Calls a micro-kernel whose number of rows must be a constant: calls function(&args), where args.rows, from 1 to
+   RVM_TILE_ROWS, is a constant in each case. */
+#define RVM_WITH_CONSTANT_ROWS(function, args)        \
+  switch ((args).rows) {                              \
+    case 1: (args).rows = 1, function(&args); break;  \
+    case 2: (args).rows = 2, function(&args); break;  \
+    case 3: (args).rows = 3, function(&args); break;  \
+    case 4: (args).rows = 4, function(&args); break;  \
+    case 5: (args).rows = 5, function(&args); break;  \
+    default: (args).rows = 6, function(&args); break; \
   }
-#undef RVM_CASE
+
+/* Calls rvm_tile_f32 with any number of rows up to RVM_TILE_ROWS, which need not be a constant. */
+static RVM_NOINLINE void rvm_tile_f32_any_rows(const rvm_tile_f32_arguments *args) {
+  rvm_tile_f32_arguments tile = *args;
+  RVM_WITH_CONSTANT_ROWS(rvm_tile_f32, tile)
 }
 
 #endif

@@ -135,7 +135,7 @@ static RVM_NOINLINE void rvm_tile_word(const rvm_tile_bytes_arguments *args) {
   }
 }
 
-/* rvm_tile_word for row `word` of b, of which the first `count` bytes exist. */
+/* Calls rvm_tile_word for row number `word` of b.  The first `count` bytes of its words exist. */
 static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int64_t word, int64_t count) {
   rvm_tile_bytes_arguments at = *args;
   at.a = (const uint8_t *)args->a + 4 * word;

@@ -64,14 +64,13 @@ static void *checked_address(const rvm_micro_argument *argument, int64_t low, in
   return argument->address + at * bytes;
 }
 
-/* Sets args.name to the address of its elements [low, high), or refuses the call. */
-#define EXPECT_RANGE(name, low, high)                                                 \
-  args.name = checked_address(&buffers->name, low, high, (int64_t)sizeof *args.name); \
+/* Sets args.name to the address of its elements [low, high), of `bytes` bytes each, or refuses the call. */
+#define EXPECT_ELEMENTS(bytes, name, low, high)                             \
+  args.name = checked_address(&buffers->name, low, high, (int64_t)(bytes)); \
   if (!args.name) return RVM_MICRO_REFUSED
+#define EXPECT_RANGE(name, low, high) EXPECT_ELEMENTS(sizeof *args.name, name, low, high)
 /* EXPECT_RANGE for a parameter of type void, with elements of type T. */
-#define EXPECT_RANGE_OF(T, name, low, high)                                   \
-  args.name = checked_address(&buffers->name, low, high, (int64_t)sizeof(T)); \
-  if (!args.name) return RVM_MICRO_REFUSED
+#define EXPECT_RANGE_OF(T, name, low, high) EXPECT_ELEMENTS(sizeof(T), name, low, high)
 #define EXPECT(condition) \
   if (!(condition)) return RVM_MICRO_REFUSED
 /* Refuses a call that cannot be split into portions and would take too long; `work` is a double. */
@@ -111,7 +110,7 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
       part.b = args.b + p * args.b_stride + j;
       part.accumulates = p > 0 || args.accumulates != 0;
       SPEND(args.rows * part.columns * (part.depth + 1));
-      rvm_tile_f32_any_rows(part);
+      rvm_tile_f32_any_rows(&part);
     }
   }
   return RVM_MICRO_DONE;
@@ -133,7 +132,7 @@ static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
   return copy->least >= -(int64_t)LARGEST_SIZE && copy->most <= LARGEST_SIZE;
 }
 
-/* rvm_columns_f32 for any number of taps, which need not be a constant. */
+/* Calls rvm_columns_f32 with any number of taps up to RVM_COLUMN_TAPS, which need not be a constant. */
 static void columns_f32_any_taps(rvm_columns_f32_arguments args) {
 #define CASE(count)         \
   case count:               \
@@ -339,28 +338,14 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-/* rvm_tile_bytes for any number of rows and both signs of a, which need not be constants. */
+/* Calls rvm_tile_bytes with any number of rows and either sign of a, which need not be constants. */
 static void tile_bytes_any_rows(rvm_tile_bytes_arguments args) {
-#define CASE(count)          \
-  case count:                \
-    args.rows = count;       \
-    if (args.a_is_signed) {  \
-      args.a_is_signed = 1;  \
-      rvm_tile_bytes(&args); \
-    } else {                 \
-      args.a_is_signed = 0;  \
-      rvm_tile_bytes(&args); \
-    }                        \
-    break
-  switch (args.rows) {
-    CASE(1);
-    CASE(2);
-    CASE(3);
-    CASE(4);
-    CASE(5);
-    default: CASE(6);
+  if (args.a_is_signed) {
+    args.a_is_signed = 1;
+    RVM_WITH_CONSTANT_ROWS(rvm_tile_bytes, args)
+  } else {
+    RVM_WITH_CONSTANT_ROWS(rvm_tile_bytes, args)
   }
-#undef CASE
 }
 
 static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_bytes_buffers *buffers,
@@ -524,24 +509,6 @@ static int run_rvm_winograd_input(rvm_winograd_input_arguments args, const rvm_w
   return RVM_MICRO_DONE;
 }
 
-/* rvm_winograd_product for any number of rows, which need not be a constant. */
-static void winograd_product_any_rows(rvm_winograd_product_arguments args) {
-#define CASE(count)              \
-  case count:                    \
-    args.rows = count;           \
-    rvm_winograd_product(&args); \
-    break
-  switch (args.rows) {
-    CASE(1);
-    CASE(2);
-    CASE(3);
-    CASE(4);
-    CASE(5);
-    default: CASE(6);
-  }
-#undef CASE
-}
-
 static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const rvm_winograd_product_buffers *buffers,
                                     const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS);
@@ -554,7 +521,7 @@ static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const r
   EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
   EXPECT_RANGE(m, 0, 16 * args.rows * args.columns);
   SPEND((int64_t)work);
-  winograd_product_any_rows(args);
+  RVM_WITH_CONSTANT_ROWS(rvm_winograd_product, args)
   return RVM_MICRO_DONE;
 }
 
