@@ -138,8 +138,12 @@ def __getattr__(name: str) -> Any:
     """Read the table `name` when a module first imports it.  Only builds need such a table."""
     if name not in _BUILD_TABLES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    rows = globals()[name] = read_table(*_BUILD_TABLES[name])
-    return rows
+    return _build_table(name)
+
+
+@functools.cache
+def _build_table(name: str) -> tuple[Any, ...]:
+    return read_table(*_BUILD_TABLES[name])
 
 
 _FAMILIES = {
@@ -192,7 +196,7 @@ def kernel_constant(name: str) -> int:
 
 @functools.cache
 def _kernel_constants() -> dict[str, int]:
-    return {row.name: row.value for row in read_table(*_BUILD_TABLES["KERNEL_CONSTANTS"])}
+    return {row.name: row.value for row in _build_table("KERNEL_CONSTANTS")}
 
 
 @value_record
@@ -219,7 +223,7 @@ def micro_kernel_arguments(function: str) -> tuple[MicroKernelArgument, ...]:
 
 @functools.cache
 def _micro_kernel_arguments() -> dict[str, tuple[MicroKernelArgument, ...]]:
-    rows = read_table(*_BUILD_TABLES["MICRO_KERNELS"])
+    rows = _build_table("MICRO_KERNELS")
     return {row.name: tuple(MicroKernelArgument(*argument[:2]) for argument in row.arguments) for row in rows}
 
 
