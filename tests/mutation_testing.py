@@ -15,12 +15,10 @@ each change that nobody noticed: either it changes nothing, or a test is missing
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import io
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +27,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from source_copy import make_importable
 
 ROOT = Path(__file__).resolve().parent.parent
 _REPLACED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
@@ -105,21 +105,6 @@ def draw(language: str, count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(mutants, count)
 
 
-def copy_checkout(tree: Path) -> None:
-    """Clone the checkout, such that Python finds the clone's sources, with the compiled runtime of this environment.
-
-    An editable installation would otherwise take precedence over PYTHONPATH.
-    """
-    subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
-    native = importlib.util.find_spec("relvm._native")
-    assert native is not None and native.origin is not None, "relvm is not installed"
-    shutil.copy(native.origin, tree / "relvm")
-    Path(tree, "sitecustomize.py").write_text(
-        "import sys\n"
-        'sys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != "ScikitBuildRedirectingFinder"]\n'
-    )
-
-
 def fails(tree: Path, *arguments: str) -> bool:
     """Return whether tests fail, or take too long, in a copy of the checkout."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *arguments]
@@ -156,7 +141,8 @@ def main() -> None:
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "relvm")
-        copy_checkout(tree)
+        subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
+        make_importable(tree)
         if fails(tree, *(("tests/c/test_c.py",) if options.language == "c" else ("-m", "fast"))):
             sys.exit("the tests fail without any change")
         for mutant in draw(options.language, options.count, options.seed):

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
-
-import relvm._native
+from source_copy import make_importable
 
 GUIDE = (ROOT / "docs" / "contributing.md").read_text()
 _EDIT = re.compile(
@@ -66,14 +65,6 @@ def follow(recipe: Recipe, folder: Path) -> None:
             path.write_text(text + gap + edit["text"])
 
 
-# An editable installation takes precedence over the path.  Remove it, so that Python finds the copy.
-_FIND_THE_COPY = """\
-import sys
-
-sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in type(finder).__module__]
-"""
-
-
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the sources and follow all recipes in order, because some depend on others."""
@@ -81,9 +72,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("relvm", "csrc", "examples"):
         ignored = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    library = Path(relvm._native.__file__)
-    shutil.copy(library, folder / "relvm" / library.name)
-    (folder / "sitecustomize.py").write_text(_FIND_THE_COPY)
+    make_importable(folder)
     for recipe in RECIPES:
         follow(recipe, folder)
     return folder
