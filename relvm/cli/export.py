@@ -32,18 +32,7 @@ def export(options: argparse.Namespace) -> int:
         raise RelvmArgumentError("--runtime hosted does not support a self-test in C; run it with AotExecutor")
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
-    module = read_module(options)
-    try:
-        with Progress("building"):
-            program = aot.build(module, config, entry=options.function)
-    except RelvmUnsupportedError:
-        sizes = options.model.endswith(".onnx") and options.random and _chosen_sizes(module, options)
-        if not sizes:
-            raise
-        options.dim = [*options.dim, *sizes]
-        module = read_module(options)
-        with Progress("building"):
-            program = aot.build(module, config, entry=options.function)
+    module, program = _build(options, config)
     if options.draw:
         _draw(program, options.draw)
     match options.show:
@@ -66,6 +55,27 @@ def export(options: argparse.Namespace) -> int:
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
             note(f"wrote {options.output}: {', '.join(sizes)}")
     return 0
+
+
+def _build(options: argparse.Namespace, config: aot.AotConfig) -> tuple[Module, aot.AotProgram]:
+    """Read a model and build its export.
+
+    With --random, sizes of an ONNX model that the plan of the memory needs are chosen, and added to --dim.
+    """
+    module = read_module(options)
+    try:
+        with Progress("building"):
+            return module, aot.build(module, config, entry=options.function)
+    except RelvmUnsupportedError:
+        sizes = _chosen_sizes(module, options) if options.random and options.model.endswith(".onnx") else []
+        if not sizes:
+            raise
+    options.dim = [*options.dim, *sizes]
+    module = read_module(options)
+    with Progress("building"):
+        program = aot.build(module, config, entry=options.function)
+    note(f"exporting for {', '.join(sizes)} only: the plan of the memory needs sizes")
+    return module, program
 
 
 def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
@@ -109,10 +119,7 @@ def _chosen_sizes(module: Module, options: argparse.Namespace) -> list[str]:
     executable = build(module, "bytecode", target="bytecode")
     run = runner(executable, options.function)
     chosen = chosen_inputs(options, signature_of(executable, options.function), run)
-    settings = [f"{name}={size}" for name, size in chosen.sizes.items()]
-    if settings:
-        note(f"exporting for {', '.join(settings)} only: the plan of the memory needs sizes")
-    return settings
+    return [f"{name}={size}" for name, size in chosen.sizes.items()]
 
 
 def _self_test_data(module: Module, options: argparse.Namespace) -> tuple[list, list]:
