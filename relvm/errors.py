@@ -219,8 +219,11 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     If none is similar in its spelling, these are the names that contain `name`, or that `name` contains.  If there are
     none either, return an empty string.
     """
-    near = _similar(name, known)
-    return f"; did you mean {', '.join(near)}?" if near else ""
+    return _suggestion(_similar(name, known))
+
+
+def _suggestion(names: list[str]) -> str:
+    return f"; did you mean {', '.join(names)}?" if names else ""
 
 
 def _similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
@@ -250,8 +253,7 @@ def missing_file(path: str | os.PathLike[str]) -> FileNotFoundError:
     if not near:
         others = [file for file in files if _similar(stem, [os.path.splitext(file)[0]])]
         near = _similar(name, others) or others[:_MAX_NEAR] or _similar(name, files, 0.8)
-    suggestion = f"; did you mean {', '.join(near)}?" if near else ""
-    return FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}{suggestion}", os.fspath(path))
+    return FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}{_suggestion(near)}", os.fspath(path))
 
 
 def known_names(name: str, known: Iterable[str]) -> str:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "Signature", "load_model"]
 
-# What to write in place of attributes of models in other libraries.
+# Replacements for attributes of models in other libraries.
 _OTHER_NAMES = {
     "compiled_model": "model(x)",
     "cpu": "model(x); it runs on the processor",

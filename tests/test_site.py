@@ -267,7 +267,7 @@ function search() {
 search();
 """
 
-# What readers have looked for, with the section that answers it.
+# Search terms of readers, with the section that answers each.
 SEARCHES = {
     "C++": "cpp#ship-it-in-a-c-program",
     "docker": "how-to#run-in-a-container",

@@ -29,7 +29,7 @@ void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_byte
 void *rvm_map(size_t size_bytes);
 void rvm_unmap(void *block, size_t size_bytes);
 
-/* The limit of what a run may have allocated at one time.  Allocations also cost fuel. */
+/* The limit on the memory that a run has allocated at any time.  Allocations also cost fuel. */
 typedef struct rvm_budget {
   int64_t limit, remaining; /* remaining < 0: a block was larger than requested, or refusals were off */
   int64_t *fuel;            /* decremented by 1 for each 64 bytes */

@@ -226,7 +226,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
     pc++;                      \
     goto refuel;               \
   } while (0)
-/* Goes to another instruction.  A backward jump costs what it jumps over, which is the body of a loop. */
+/* Goes to another instruction.  A backward jump costs as many instructions as the body of the loop has. */
 #define GO(operand)                                          \
   do {                                                       \
     const uint32_t target = op->operand;                     \

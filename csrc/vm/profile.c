@@ -81,7 +81,7 @@ static double read_sum(reader *code) {
   return total;
 }
 
-/* Returns the bytes read of an argument of which at most `elements` are read.  NaN means all elements. */
+/* Returns the bytes that are read if a function reads at most `elements` elements of an argument.  NaN means all. */
 static int64_t read_bytes(rvm_value argument, double elements) {
   int64_t all = value_bytes(argument);
   if (argument.tag != RVM_TAG_TENSOR || isnan(elements)) return all;

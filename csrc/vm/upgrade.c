@@ -7,8 +7,7 @@
 #include "errors.h"
 #include "machine.h"
 
-/* Returns whether `compiled` has the function table of `executable`, or fewer functions, all of which are kernels of
-   that table. */
+/* Returns whether `compiled` has the same function table as `executable`, or only kernels that are in that table. */
 static int matches_functions(const rvm_executable *compiled, const rvm_executable *executable) {
   const int is_whole = compiled->function_count == executable->function_count;
   for (int32_t i = 0; i < compiled->function_count; i++) {

@@ -1,5 +1,5 @@
-/* test_debugger.c: debuggers: where runs stop, what a debugger can inspect there, and that it leaves the machine
-   unchanged. */
+/* test_debugger.c: debuggers: places where runs stop, values that can be inspected there, and an unchanged machine
+   afterwards. */
 #include "allocation.h"
 #include "scalar_ops.h"
 #include "run.h"

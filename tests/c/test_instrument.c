@@ -256,7 +256,8 @@ static void a_profile_records_its_first_calls(void) {
   check_idle(machine);
 }
 
-/* Profiles calls of `add` with two arguments, of which the first may be a tensor.  Returns its operations and bytes. */
+/* Profiles calls of `add` with two arguments.  The first may be a tensor.  Returns the operations and bytes of `add`.
+ */
 static rvm_profile_row counted(const int64_t *code, int32_t length, rvm_value first) {
   rvm_profile *profile;
   CHECK_OK(rvm_profile_new(exe.executable, &profile, &result), result);

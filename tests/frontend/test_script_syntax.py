@@ -170,7 +170,7 @@ def test_kernels_name_syntax_in_the_words_of_python(kind: str, tmp_path: Path) -
         assert not re.search(rf"\b(statement|syntax|operator) {kind}\b", str(error))
 
 
-# What a newcomer writes: the body of a function of x: f32[n], and the part of the error that says what to write.
+# Bodies of functions of x: f32[n] that newcomers write, and the part of the error with the replacement.
 ADVICE = [
     ("return helper(x)", RelvmTypeError, "a script cannot call helper.*; decorate helper with @script"),
     ("print(x)\nreturn x", RelvmTypeError, "a script cannot call print.*; remove it, and return the value"),

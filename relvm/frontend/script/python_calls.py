@@ -10,7 +10,7 @@ from typing import Any
 from relvm.frontend.script.array_functions import FUNCTIONS
 from relvm.ir.operator import operators
 
-# What to write instead of a call of a function of Python.
+# Replacements for calls of functions of Python.
 _ADVICE = {
     "breakpoint": "debug the built program (docs/explore.md)",
     "callable": "remove it; types are known when the script is translated",
@@ -43,7 +43,7 @@ _MATH_NAMES = {
     "atanh": "arctanh",
     "pow": "power",
 }
-# What to write instead of an attribute that tensors have in NumPy or PyTorch.
+# Replacements for attributes that tensors have in NumPy or PyTorch.
 _ATTRIBUTES = {
     "abs": "write abs(x)",
     "append": "write np.concatenate((x, y))",
