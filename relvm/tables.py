@@ -138,7 +138,8 @@ def __getattr__(name: str) -> Any:
     """Read the table `name` when a module first imports it.  Only builds need such a table."""
     if name not in _BUILD_TABLES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _build_table(name)
+    rows = globals()[name] = _build_table(name)
+    return rows
 
 
 @functools.cache
