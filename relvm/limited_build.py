@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -25,7 +24,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_type,
 )
-from relvm.runtime.child_processes import child_process
+from relvm.runtime.child_processes import child_process, temporary_folder
 from relvm.runtime.executable import Executable
 
 _WORKER = "relvm.limited_build_worker"
@@ -160,9 +159,9 @@ def _run_worker(request: str, content: bytes, files: tuple[int, int], max_second
     setup = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main({request!r}, {files!r})"
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of a library needs memory
     # A process that is killed does not remove its temporary files.
-    with tempfile.TemporaryDirectory(prefix="relvm-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "pass_fds": files}
-        environment = os.environ | quiet | {"TMPDIR": folder}
+        environment = os.environ | quiet | {"TMPDIR": str(folder)}
         with child_process([sys.executable, "-c", setup], env=environment, **options) as process:
             try:
                 process.communicate(content, timeout=max_seconds)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from relvm.compiler.find_compiler import expect_compiler
 from relvm.compiler.toolchain import GUARDS, LINKED_SAFELY, compile_runtime, run_compiler
 from relvm.errors import expect_type
+from relvm.runtime.child_processes import temporary_folder
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
 from relvm.tables import csrc_directory, include_flags
@@ -53,11 +53,11 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     compiler = expect_compiler()
     flags = [*_FLAGS, *GUARDS]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
-    with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        executable.save(Path(folder, "module.rvm"))
+    with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
+        executable.save(folder / "module.rvm")
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():
-            units.append(Path(folder, file))
+            units.append(folder / file)
             units[-1].write_bytes(content)
         linked = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, *name]
         arguments = [
@@ -71,6 +71,6 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
             "-o",
             "library.so",
         ]
-        run_compiler(compiler, arguments, Path(folder))
-        partial.write_bytes(Path(folder, "library.so").read_bytes())
-        shutil.copymode(Path(folder, "library.so"), partial)
+        run_compiler(compiler, arguments, folder)
+        partial.write_bytes((folder / "library.so").read_bytes())
+        shutil.copymode(folder / "library.so", partial)

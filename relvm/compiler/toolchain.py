@@ -15,7 +15,6 @@ import os
 import platform
 import shlex
 import subprocess
-import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,7 @@ from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
-from relvm.runtime.child_processes import child_process
+from relvm.runtime.child_processes import child_process, temporary_folder
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
@@ -132,8 +131,8 @@ def _zig_option(option: str) -> str:
 @functools.lru_cache(maxsize=32)
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
     """Return the names of the macros that the compiler predefines, which describe its target processor."""
-    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
+    with temporary_folder() as folder:
+        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], folder)
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 
@@ -258,10 +257,10 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
     flags = _kernel_flags(compiler, HERE)
 
     def compiled(text: str) -> str:
-        with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-            Path(folder, UNIT_FILE).write_text(text)
-            run_compiler(compiler, [*flags, *include_flags(), "-g1", "-S", UNIT_FILE, "-o", "unit.s"], Path(folder))
-            return Path(folder, "unit.s").read_text()
+        with temporary_folder() as folder:
+            (folder / UNIT_FILE).write_text(text)
+            run_compiler(compiler, [*flags, *include_flags(), "-g1", "-S", UNIT_FILE, "-o", "unit.s"], folder)
+            return (folder / "unit.s").read_text()
 
     with ThreadPool(os.cpu_count()) as pool:
         return pool.map(compiled, units, chunksize=1)
@@ -276,31 +275,31 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
     """Compile the C code `text` to an object file, and return its content."""
-    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        Path(folder, UNIT_FILE).write_text(text)
-        return _object(compiler, UNIT_FILE, flags, Path(folder))
+    with temporary_folder() as folder:
+        (folder / UNIT_FILE).write_text(text)
+        return _object(compiler, UNIT_FILE, flags, folder)
 
 
 def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:
     """Compile an existing source file to an object file, and return its content."""
-    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        return _object(compiler, str(source), flags, Path(folder))
+    with temporary_folder() as folder:
+        return _object(compiler, str(source), flags, folder)
 
 
 def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path) -> bytes:
     run_compiler(compiler, [*flags, *include_flags(), "-c", source, "-o", "unit.o"], folder)
-    return Path(folder, "unit.o").read_bytes()
+    return (folder / "unit.o").read_bytes()
 
 
 def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
     """Link object files to a shared library, and return its content."""
-    with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+    with temporary_folder() as folder:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
-            Path(folder, name).write_bytes(content)
+            (folder / name).write_bytes(content)
         flags = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, "-s"]
-        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], Path(folder))
-        return Path(folder, "library.so").read_bytes()
+        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], folder)
+        return (folder / "library.so").read_bytes()
 
 
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from relvm.errors import RelvmError, RelvmUnsupportedError
 # The budget of an executable is this time in runs for each of its functions, including kernels.  The C compiler takes 4
 # to 12 times as long: about 20 ms for a function and 60 ms for a kernel.
 BUDGET_NANOSECONDS_PER_FUNCTION = 5_000_000
+
+_SIGNAL_INTERVAL = 0.5  # seconds
 
 ExecutableT = TypeVar("ExecutableT")  # relvm.runtime.executable.Executable, which imports this module
 Publish = Callable[[ExecutableT], None]
@@ -123,10 +126,22 @@ class Upgrade(Generic[ExecutableT]):
             raise RelvmUnsupportedError(
                 "cannot wait for native code: this process was forked during compilation and continues with bytecode"
             )
-        if not self._done.wait(timeout):
+        if not self._wait_for_done(timeout):
             return False
         if self._error is not None:
             raise self._error
+        return True
+
+    def _wait_for_done(self, timeout: float | None) -> bool:
+        """Wait in short intervals until `_done` is set, and return whether it is.
+
+        A signal such as Ctrl-C that arrives just before `Event.wait` begins does not interrupt it.  Python handles the
+        signal when this call returns, which would be at the end of the compilation.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._done.wait(_SIGNAL_INTERVAL if end is None else min(_SIGNAL_INTERVAL, end - time.monotonic())):
+            if end is not None and time.monotonic() >= end:
+                return False
         return True
 
 

@@ -1,6 +1,7 @@
-"""Child processes that end, with all processes that they start, when this process exits.
+"""Child processes and temporary folders that end, with all that belongs to them, when this process exits.
 
-A thread in the background starts them.  At exit, nobody waits for their results, and they would go on without use.
+A thread in the background starts the processes.  At exit, nobody waits for their results, and they would go on without
+use.  Python ends such a thread wherever it is, which can be in the removal of a folder.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ import atexit
 import contextlib
 import functools
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 _lock = threading.Lock()
 _running: set[subprocess.Popen] = set()
+_folders: set[Path] = set()
 
 
 class ExitingError(Exception):
-    """Raised in a daemon thread that starts a process while this process exits."""
+    """Raised in a daemon thread that starts a process or makes a folder while this process exits."""
 
 
 @contextlib.contextmanager
@@ -30,9 +35,7 @@ def child_process(command: Sequence[str], **options: Any) -> Iterator[subprocess
     command, **options: the arguments of subprocess.Popen.
     """
     with _lock:
-        _register_end()
-        if threading.current_thread().daemon and not threading.main_thread().is_alive():  # too late for `_end_all`
-            raise ExitingError
+        _prepare_end()
         process = subprocess.Popen(command, start_new_session=True, **options)
         _running.add(process)
     try:
@@ -42,13 +45,32 @@ def child_process(command: Sequence[str], **options: Any) -> Iterator[subprocess
         _end(process)
 
 
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A context manager that makes a folder for temporary files, and removes it afterwards.
+
+    Files that cannot be removed, because a process that ends still uses them, remain.
+    """
+    with _lock:
+        _prepare_end()
+        folder = Path(tempfile.mkdtemp(prefix="relvm-"))
+        _folders.add(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _folders.discard(folder)
+
+
+def _prepare_end() -> None:
+    """Make `_end_all` run when this process exits.  Raise ExitingError if it is too late."""
+    if threading.current_thread().daemon and not threading.main_thread().is_alive():
+        raise ExitingError
+    _register_end()
+
+
 @functools.cache
 def _register_end() -> None:
-    """Register the function that ends the processes at exit.
-
-    Functions run at exit in the reverse order of their registration.  At the first call of `child_process`, its caller
-    has created a temporary folder.  The processes therefore end before such folders are removed.
-    """
     atexit.register(_end_all)
 
 
@@ -62,13 +84,16 @@ def _end_all() -> None:
     with _lock:
         for process in tuple(_running):
             _end(process)
+        for folder in tuple(_folders):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reset_in_child() -> None:
-    """Forget the processes of the parent process, which end when the parent exits."""
+    """Forget what belongs to the parent process, and ends when the parent exits."""
     global _lock
     _lock = threading.Lock()
     _running.clear()
+    _folders.clear()
 
 
 os.register_at_fork(after_in_child=_reset_in_child)
