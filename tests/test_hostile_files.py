@@ -17,7 +17,8 @@ import pytest
 from serve.signature import batch_axis, read_signature
 
 from relvm import aot, vm
-from relvm.cli.main import PICTURES, main
+from relvm.cli import main
+from relvm.cli.show import PICTURES
 from relvm.distributed.batch import FileBatch, find_array_files, load_arguments
 from relvm.distributed.inputs import FunctionSignature
 from relvm.distributed.output_dir import OutputFolder

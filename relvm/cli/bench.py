@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names
+from relvm.cli.arguments import Number, Parser, Words
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model, add_trust_native
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import flush, note, put, put_json
@@ -50,7 +52,35 @@ class _Row:
     runs: int
 
 
-def bench(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm bench model.onnx --against onnxruntime"
+    add_model(parser)
+    parser.add_argument(
+        "--against", action=Words, words=RUNTIMES, metavar="RUNTIME,...", help="onnxruntime, openvino, or both"
+    )
+    add_function(parser)
+    parser.add_argument(
+        "--seconds",
+        action=Number,
+        type=float,
+        least=0.001,
+        most=86_400,
+        default=2.0,
+        metavar="S",
+        help="time to spend on each runtime (default: 2)",
+    )
+    parser.add_argument(
+        "--threads", action=Number, type=int, least=1, most=256, metavar="N", help="threads (default: all processors)"
+    )
+    add_inputs(parser)
+    parser.add_argument(
+        "--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: auto, timed as native code"
+    )
+    add_json(parser)
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Time a model on random inputs, in turns with other runtimes, and print a table."""
     against = options.against or []
     if against and not options.model.endswith(".onnx"):

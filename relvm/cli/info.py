@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import signature_entry
+from relvm.cli.arguments import Parser, file_name
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import ANY_MODEL, add_inputs, add_json, add_model_options, add_trust_native
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import model_path_and_dims
 from relvm.cli.output import put, put_json
@@ -24,7 +26,22 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.tables import BUILTIN_PREFIX
 
 
-def show_info(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm info model.onnx"
+    what = ANY_MODEL
+    parser.add_argument("models", type=file_name, nargs="+", metavar="MODEL", help=what)
+    add_model_options(parser)
+    parser.add_argument("--function", default="main", help="function of --operations (default: main)")
+    parser.add_argument(
+        "--operations", action="store_true", help="also run the model and count its arithmetic operations"
+    )
+    add_inputs(parser)
+    add_json(parser)
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="mode of --operations")
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the inputs, outputs, operators and parameters of models, and what relvm does not support."""
     found = []
     for model in options.models:

@@ -14,7 +14,7 @@ import pytest
 from modes import MODES
 
 from relvm import vm
-from relvm.cli.main import PICTURES
+from relvm.cli.show import PICTURES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
 
