@@ -23,7 +23,7 @@ LAYERS = (
     ("relvm.ops", "relvm.lir", "relvm.runtime"),
     ("relvm.frontend", "relvm.passes", "relvm.codegen"),
     ("relvm.compiler",),
-    ("relvm.vm", "relvm.model_loader", "relvm.language"),
+    ("relvm.vm", "relvm.language"),
     ("relvm.limited_build_worker",),
     ("relvm.limited_build",),
     ("relvm.aot", "relvm.onnx_backend"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_build_limits, add_model
-from relvm.cli.models import build_limits, build_model, build_with_limits, expect_writable, read_module
+from relvm.cli.models import build_limits, build_module, build_with_limits, expect_writable, read_module
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
 from relvm.errors import RelvmFormatError
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if limits := build_limits(options):
         executable = build_with_limits(options, limits, options.exec_mode, **extra)
     else:
-        executable = build_model(read_module(options), options, options.exec_mode, **extra)
+        executable = build_module(read_module(options), options, options.exec_mode, **extra)
     if suffix == ".so":
         export_library(executable, options.output)
     else:

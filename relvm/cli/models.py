@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from relvm.cli.output import note
 from relvm.cli.progress import Progress
+from relvm.compiler.build_model import build_model, expect_to_build
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError, missing_file
 from relvm.frontend.dim_settings import parse_dims
-from relvm.model_loader import build_file, expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
 
@@ -35,7 +35,7 @@ def read_module(options: argparse.Namespace) -> Module:
         --dim is given for a .relvm file, but --random is not.  For such a file, --dim sets only the sizes of random
         inputs.
     """
-    from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
+    from relvm.frontend.read_model import read_model  # imported here, because a start from the cache does not need it
 
     path, dims = model_path_and_dims(options)
     with Progress("reading", path.name):
@@ -103,7 +103,7 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
         return build_with_limits(options, limits, exec_mode)
     if exec_mode == "auto":
         return _build_auto(options)
-    return build_model(read_module(options), options, exec_mode, debug=debug)
+    return build_module(read_module(options), options, exec_mode, debug=debug)
 
 
 def _build_auto(options: argparse.Namespace) -> Executable:
@@ -111,7 +111,7 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     path, dims = model_path_and_dims(options)
     target = "c" if options.target == "auto" else options.target
     with Progress("building", "reading") as progress:
-        executable = build_file(
+        executable = build_model(
             path,
             dims,
             "auto",
@@ -164,7 +164,7 @@ def run_limits(options: argparse.Namespace) -> dict[str, Any]:
     return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def build_model(
+def build_module(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
     """Build a module with the command-line options, and show progress."""

@@ -12,7 +12,7 @@ from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_model
-from relvm.cli.models import build_model, chosen_target, read_module
+from relvm.cli.models import build_module, chosen_target, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.codegen.c.module import print_c
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
             explored = stages_page(options, assembly=True)
             put(explored["assembly"].text if "assembly" in explored.names else "no kernels in C\n", end="")
         case "bytecode":
-            program = build_model(module, options, "bytecode").program
+            program = build_module(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
         case "kernels":
             lir = lower(_run_passes_to(module, None, options))

@@ -18,7 +18,7 @@ from distributed import Client
 from relvm import vm
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmFormatError
-from relvm.frontend.load_model import read_model
+from relvm.frontend.read_model import read_model
 from relvm.frontend.text import parse_module
 
 # Takes about 30 ms for each file.
