@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_compiler import run_compiler
+from support.c_compiler import run_compiler
 
 from relvm import aot, explore, quoting, vm
 from relvm.bytecode.asm_parser import parse_text

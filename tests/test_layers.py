@@ -9,7 +9,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 MODELS = {
     "spin": "def main(x: f32[2]) -> (f32[2], i64) = (x, @loop(1))\n"

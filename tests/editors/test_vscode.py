@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ROOT
 from editors.test_textmate_grammar import EXAMPLE
+from support.documents import ROOT
 
 from relvm.cli import dap
 from relvm.cli.help import COMMANDS

@@ -21,7 +21,7 @@ import declarations
 import pytest
 import python_api
 import search_terms
-from documents import ROOT
+from support.documents import ROOT
 
 from relvm import tables
 from relvm.cli.help import COMMANDS

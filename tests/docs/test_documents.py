@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose, small_model
+from support.documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose, small_model
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.cli.help import COMMANDS
@@ -25,13 +25,13 @@ SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".rel
 SHOWING = ("docs/fusion.md", "docs/quantize.md", "docs/slow.md")  # text blocks show what the block before prints
 FOLLOWED = ("docs/tutorial.md", "docs/how-to.md", *SHOWING)
 ELSEWHERE = {
-    "README.md": "tests/test_readme.py",
-    "docs/reference/errors.md": "tests/error_examples.py",
+    "README.md": "tests/docs/test_readme.py",
+    "docs/reference/errors.md": "tests/support/error_examples.py",
     "docs/language.md": "tests/frontend/test_text_document.py",
     "docs/machine.md": "tests/vm/test_machine_document.py",
     "examples/serve/README.md": "tests/examples/test_serve_clients.py",
 }
-# docs/contributing.md changes files: tests/test_contributing.py follows it.
+# docs/contributing.md changes files: tests/docs/test_contributing.py follows it.
 WITH_PYTHON = [
     d for d in DOCUMENTS if d.name != "contributing.md" and any(language == "python" for language, _ in blocks(d))
 ]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from documents import ROOT
-from source_copy import make_importable
+from support.documents import ROOT
+from support.source_copy import make_importable
 
 GUIDE = (ROOT / "docs" / "contributing.md").read_text()
 _EDIT = re.compile(
