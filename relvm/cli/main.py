@@ -19,7 +19,7 @@ from relvm.cli.help import COMMANDS, RootParser
 from relvm.cli.help import run as print_help
 from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmError, RelvmFileError
+from relvm.errors import RelvmError, RelvmFileError, message_with_notes
 
 _MODULES = {"ops": "list_tables", "builtins": "list_tables", "opcodes": "list_tables"}  # the others have their own
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoReaderError:
         return 0
     except RelvmError as error:
-        described = f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}"
+        described = f"{type(error).__name__}: {in_shell_terms(message_with_notes(error), vars(options))}"
         complain(_file_error(error) if isinstance(error, RelvmFileError) else described)
         return 1
     except OSError as error:

@@ -22,7 +22,7 @@ from relvm.kernels.fused_expr import (
     post_order,
 )
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Kernel, Provenance
+from relvm.kernels.loop_ir import Buffer, Kernel, Let, Provenance, statements_in
 from relvm.kernels.loop_nest import overwrites_before_reading, recomputes_costly_value, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier
@@ -212,11 +212,15 @@ class Group:
         return Provenance(self.origins, values, tuple(own) or None)
 
     def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
-        for call in self.members.values():
+        for var, call in self.members.items():
             if isinstance(call.op.lower, GatherKernel):
                 x, indices = (buffers[arg] for arg in call.args)
                 axis = dict(call.attributes)["axis"] % len(x.shape)
+                first = len(k.blocks[-1])
                 call.op.lower.check(k, indices, x.shape[axis], axis)
+                for statement in statements_in(tuple(k.blocks[-1][first:])):
+                    if isinstance(statement, Let):
+                        k.values[statement.local.name] = (var,)
 
     def check_fusable(self) -> None:
         """Check that the operators can share a kernel.  Raise NotFusable otherwise."""
