@@ -32,7 +32,7 @@ from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
 from relvm.explore.debugger.kernel_code import KernelCode, KernelValues
 from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copy_value, describe_value, nan_count
-from relvm.explore.stages.select import as_module
+from relvm.explore.selection import as_module
 from relvm.frontend.script import Script
 from relvm.ir.expr import HasModule, Module
 from relvm.quoting import terminal
