@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names
-from relvm.cli.arguments import Number, Parser, Words
+from relvm.cli.arguments import Parser, Words
 from relvm.cli.colors import Style
-from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model, add_trust_native
+from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model, add_number, add_trust_native
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import flush, note, put, put_json
@@ -59,19 +59,9 @@ def add_arguments(parser: Parser) -> None:
         "--against", action=Words, words=RUNTIMES, metavar="RUNTIME,...", help="onnxruntime, openvino, or both"
     )
     add_function(parser)
-    parser.add_argument(
-        "--seconds",
-        action=Number,
-        type=float,
-        least=0.001,
-        most=86_400,
-        default=2.0,
-        metavar="S",
-        help="time to spend on each runtime (default: 2)",
-    )
-    parser.add_argument(
-        "--threads", action=Number, type=int, least=1, most=256, metavar="N", help="threads (default: all processors)"
-    )
+    about = "time to spend on each runtime (default: 2)"
+    add_number(parser, "--seconds", about, type=float, least=0.001, most=86_400, default=2.0, metavar="S")
+    add_number(parser, "--threads", "threads (default: all processors)", most=256)
     add_inputs(parser)
     parser.add_argument(
         "--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: auto, timed as native code"

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from relvm.cli.arguments import MAX_INTEGER, Number, file_name
 
 ANY_MODEL = "an .onnx model, a .relvm file, or an executable (.rvm, .so)"
+
+
+def add_number(
+    parser: argparse._ActionsContainer,
+    option: str,
+    about: str,
+    *,
+    type: type[int | float] = int,
+    least: float = 1,
+    most: float = math.inf,
+    default: float | None = None,
+    metavar: str | None = "N",
+) -> None:
+    """Add an option whose value is a number from `least` to `most`.   about: the help text."""
+    parser.add_argument(
+        option, action=Number, type=type, least=least, most=most, default=default, metavar=metavar, help=about
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +90,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="generate the other inputs at random, and choose the sizes that --dim does not set",
     )
-    parser.add_argument("--seed", action=Number, type=int, least=0, default=0, help="seed of --random (default: 0)")
+    add_number(parser, "--seed", "seed of --random (default: 0)", least=0, default=0, metavar=None)
 
 
 def add_trust_native(parser: argparse.ArgumentParser) -> None:
@@ -84,23 +102,19 @@ def add_trust_native(parser: argparse.ArgumentParser) -> None:
 
 
 def add_build_limits(parser: argparse.ArgumentParser) -> None:
-    for option, read, least, most, metavar, what in (
-        ("--limit-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
-        ("--limit-bytes", int, 1 << 20, MAX_INTEGER, "N", "needs more memory"),
-    ):
-        text = f"end the import and build of a model if it {what}"
-        parser.add_argument(option, action=Number, type=read, least=least, most=most, metavar=metavar, help=text)
+    end = "end the import and build of a model if it"
+    _add_seconds(parser, "--limit-seconds", f"{end} takes longer")
+    add_number(parser, "--limit-bytes", f"{end} needs more memory", least=1 << 20, most=MAX_INTEGER)
 
 
 def add_run_limits(parser: argparse.ArgumentParser) -> None:
-    for option, read, least, most, metavar, what in (
-        ("--max-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
-        ("--max-bytes", int, 1, MAX_INTEGER, "N", "allocates more"),
-        ("--max-steps", int, 1, MAX_INTEGER, "N", "takes more steps (calls and jumps back)"),
-    ):
-        parser.add_argument(
-            option, action=Number, type=read, least=least, most=most, metavar=metavar, help=f"end a run that {what}"
-        )
+    _add_seconds(parser, "--max-seconds", "end a run that takes longer")
+    add_number(parser, "--max-bytes", "end a run that allocates more", most=MAX_INTEGER)
+    add_number(parser, "--max-steps", "end a run that takes more steps (calls and jumps back)", most=MAX_INTEGER)
+
+
+def _add_seconds(parser: argparse.ArgumentParser, option: str, about: str) -> None:
+    add_number(parser, option, about, type=float, least=1e-9, most=9_000_000_000, metavar="S")
 
 
 def add_verbosity(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_build_limits, add_model
-from relvm.cli.models import build_limits, build_module, build_with_limits, expect_writable, read_module
+from relvm.cli.models import build_file, expect_writable
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
 from relvm.errors import RelvmFormatError
@@ -44,11 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")
     expect_writable("-o", options.output)
-    extra = {"debug": options.debug, "portable": options.portable}
-    if limits := build_limits(options):
-        executable = build_with_limits(options, limits, options.exec_mode, **extra)
-    else:
-        executable = build_module(read_module(options), options, options.exec_mode, **extra)
+    executable = build_file(options, options.exec_mode, debug=options.debug, portable=options.portable)
     if suffix == ".so":
         export_library(executable, options.output)
     else:

@@ -7,8 +7,8 @@ import shlex
 from importlib.resources import files
 from pathlib import Path
 
-from relvm.cli.arguments import Number, Parser, file_name
-from relvm.cli.common_arguments import add_dim, add_target
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_dim, add_number, add_target
 from relvm.cli.models import chosen_target, expect_writable, model_path_and_dims
 from relvm.cli.output import flush, put
 from relvm.compiler.target import parse_target
@@ -31,9 +31,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-o", "--output", type=file_name, metavar="OUT.relvm", help="file that the button Save of the page writes"
     )
-    parser.add_argument(
-        "--port", action=Number, type=int, least=0, most=65535, default=0, metavar="N", help="default: a free port"
-    )
+    add_number(parser, "--port", "default: a free port", least=0, most=65535, default=0)
     parser.add_argument("--no-browser", action="store_true", help="print the address of the page, and open no browser")
 
 

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from relvm.cli.arguments import MAX_INTEGER, Number, Parser, file_name
+from relvm.cli.arguments import MAX_INTEGER, Parser, file_name
 from relvm.cli.common_arguments import (
     add_build_limits,
     add_function,
     add_model,
+    add_number,
     add_run_limits,
     add_trust_native,
 )
@@ -50,36 +51,17 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="delete the .npz files of an earlier run in --output")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers",
-        action=Number,
-        type=int,
-        least=1,
-        most=4096,
-        metavar="N",
-        help="processes on this machine (default: one per processor)",
-    )
+    add_number(where, "--workers", "processes on this machine (default: one per processor)", most=4096)
     where.add_argument("--scheduler", metavar="ADDRESS", help="use a running Dask cluster: tcp://host:8786")
-    parser.add_argument(
-        "--threads",
-        action=Number,
-        type=int,
-        least=1,
-        most=256,
-        default=1,
-        metavar="N",
-        help="kernel threads of each worker (default: 1)",
-    )
-    parser.add_argument(
+    add_number(parser, "--threads", "kernel threads of each worker (default: 1)", most=256, default=1)
+    add_number(
+        parser,
         "--retries",
-        action=Number,
-        type=int,
+        "times to retry a file after a lost worker or an error outside of the model (default: 2); with --scheduler the "
+        "cluster's own setting counts lost workers",
         least=0,
         most=MAX_INTEGER,
         default=2,
-        metavar="N",
-        help="times to retry a file after a lost worker or an error outside of the model (default: 2); with "
-        "--scheduler the cluster's own setting counts lost workers",
     )
     parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     add_run_limits(parser)

@@ -18,7 +18,6 @@ from relvm.vm import Executable, load
 
 if TYPE_CHECKING:
     from relvm.ir.expr import Module
-    from relvm.limited_build import BuildLimits
 
 
 _NO_COMPILER = "no C compiler found: using kernel bytecode"
@@ -98,12 +97,35 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
         }
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native, elsewhere=True)
-    exec_mode = options.exec_mode or exec_mode
-    if limits := build_limits(options):
-        return build_with_limits(options, limits, exec_mode)
-    if exec_mode == "auto":
-        return _build_auto(options)
-    return build_module(read_module(options), options, exec_mode, debug=debug)
+    return build_file(options, options.exec_mode or exec_mode, debug=debug)
+
+
+def build_file(
+    options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
+) -> Executable:
+    """Build the model `options.model`, in a process of its own if the command line limits the build."""
+    given = (getattr(options, "limit_seconds", None), getattr(options, "limit_bytes", None))
+    if given == (None, None):
+        if exec_mode == "auto":
+            return _build_auto(options)
+        return build_module(read_module(options), options, exec_mode, debug=debug, portable=portable)
+    from relvm.limited_build import BuildLimits, build_limited
+
+    limits = BuildLimits(*given)
+    path, dims = model_path_and_dims(options)
+    with Progress("building"):
+        return build_limited(
+            path,
+            limits,
+            dims=dims,
+            weights=options.weights,
+            function=getattr(options, "function", "main"),
+            exec_mode=exec_mode,
+            target=chosen_target(options),
+            fused=not options.unfused,
+            debug=debug,
+            portable=portable,
+        )
 
 
 def _build_auto(options: argparse.Namespace) -> Executable:
@@ -124,38 +146,6 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     if target == "c" and executable.upgrade is not None and find_compiler() is None:
         note(_NO_COMPILER)
     return executable
-
-
-def build_limits(options: argparse.Namespace) -> BuildLimits | None:
-    """Return the limits on the build that are given on the command line, or None if there are none."""
-    given = (getattr(options, "limit_seconds", None), getattr(options, "limit_bytes", None))
-    if given == (None, None):
-        return None
-    from relvm.limited_build import BuildLimits
-
-    return BuildLimits(*given)
-
-
-def build_with_limits(
-    options: argparse.Namespace, limits: BuildLimits, exec_mode: str, *, debug: bool = False, portable: bool = False
-) -> Executable:
-    """Build the model `options.model` in a process with limits."""
-    from relvm.limited_build import build_limited
-
-    path, dims = model_path_and_dims(options)
-    with Progress("building"):
-        return build_limited(
-            path,
-            limits,
-            dims=dims,
-            weights=options.weights,
-            function=getattr(options, "function", "main"),
-            exec_mode=exec_mode,
-            target=chosen_target(options),
-            fused=not options.unfused,
-            debug=debug,
-            portable=portable,
-        )
 
 
 def run_limits(options: argparse.Namespace) -> dict[str, Any]:

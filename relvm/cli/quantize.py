@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from relvm.cli.arguments import MAX_INTEGER, Number, Parser, file_name
-from relvm.cli.common_arguments import add_inputs, add_json
+from relvm.cli.arguments import MAX_INTEGER, Parser, file_name
+from relvm.cli.common_arguments import add_inputs, add_json, add_number
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import expect_writable
 from relvm.cli.output import note, put, put_json
@@ -46,16 +46,8 @@ def add_arguments(parser: Parser) -> None:
         help="typical inputs: a folder of .npz files, each with an array for every input, or a quoted pattern, or a "
         "file; a .npy file is the first input; repeatable",
     )
-    parser.add_argument(
-        "--block-size",
-        action=Number,
-        type=int,
-        least=1,
-        most=MAX_INTEGER,
-        default=32,
-        metavar="N",
-        help="weights that share a scale with int4-weights (default: 32)",
-    )
+    about = "weights that share a scale with int4-weights (default: 32)"
+    add_number(parser, "--block-size", about, most=MAX_INTEGER, default=32)
     parser.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="a symbolic size of random inputs"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.arguments import Number, Parser, file_name, picture_file
+from relvm.cli.arguments import Parser, file_name, picture_file
 from relvm.cli.colors import Style
 from relvm.cli.common_arguments import (
     add_build_limits,
@@ -21,6 +21,7 @@ from relvm.cli.common_arguments import (
     add_inputs,
     add_json,
     add_model,
+    add_number,
     add_run_limits,
     add_trust_native,
 )
@@ -50,15 +51,7 @@ def add_arguments(parser: Parser) -> None:
         "bytecode",
     )
     parser.add_argument("-o", "--output", type=file_name, metavar="OUT.npz", help="save the outputs under their names")
-    parser.add_argument(
-        "--repeat",
-        action=Number,
-        type=int,
-        least=1,
-        default=1,
-        metavar="N",
-        help="run N times and print the median time",
-    )
+    add_number(parser, "--repeat", "run N times and print the median time", default=1)
     parser.add_argument("--profile", action="store_true", help="run once more and print the time of each function")
     parser.add_argument(
         "--profile-kernels",

@@ -100,21 +100,8 @@ def _call_key(kind: str, name: str, functions: Mapping[str, Collection[str]]) ->
 class LoadPolicy:
     """What to accept in an executable that is loaded, and how much of it to check.
 
-    Attributes
-    ----------
-    trust_native
-        Whether to run native code that this user did not build on this machine.
-    elsewhere
-        Whether to accept native code that cannot run here, because it is untrusted or for another machine.
-    check_data
-        Whether to verify the checksums of large sections, too.
-    check_only
-        Whether to load the executable only to check it.  It cannot run, and its native code is not loaded.
-    functions
-        The names of the registered functions that a program without native code is allowed to call.  None allows the
-        kernels of target "numpy".
-    max_bytes
-        The maximum size in bytes, or 0 for no limit.
+    check_only: whether to load the executable only for checking.  It cannot run, and its native code is not loaded.
+    The other fields are the parameters of `Executable.open`.
     """
 
     trust_native: bool = False

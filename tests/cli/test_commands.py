@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.c_compiler import started_compilers, stuck_compiler, wait_until_ended
+from support.command import relvm
 from support.modes import MODES
 
 from relvm import vm
@@ -23,11 +24,6 @@ TEXT = """def main(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3]) {
   return (y, add(x, y))
 }
 """
-
-
-def relvm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "relvm", *arguments]
-    return subprocess.run(command, cwd=cwd, input="", capture_output=True, text=True, env=os.environ | environment)
 
 
 @pytest.fixture
