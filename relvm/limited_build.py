@@ -92,7 +92,7 @@ def build_limited(
     limits
         The limits.
     dims, weights, function, exec_mode, target, fused
-        The options of `relvm.model_loader.build_file`, apart from arrays as weights.
+        The options of `relvm.compiler.build_model.build_model`, apart from arrays as weights.
     debug, portable
         Whether the executable is for a debugger, and whether it also contains the program for target "bytecode", as for
         `relvm.vm.build`.

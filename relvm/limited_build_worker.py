@@ -11,8 +11,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from relvm.compiler.build_model import build_model
 from relvm.errors import RelvmError
-from relvm.model_loader import build_file, build_onnx
+from relvm.frontend.read_model import read_model
 from relvm.runtime.executable import Executable
 
 
@@ -52,32 +53,23 @@ def _build(request: dict[str, Any]) -> Executable:
     _limit_processor_time(request["max_seconds"])
     dims = {name: tuple(v) if isinstance(v, list) else v for name, v in (request["dims"] or {}).items()}
     mode, target, fused = request["exec_mode"], request["target"], request["fused"]
+    weights, function = request["weights"], request["function"]
+    model = Path(request["path"]) if "path" in request else sys.stdin.buffer.read()
     if request["replaces"] is not None:
-        module = _module(request, dims)
+        module = read_model(model, dims, weights, function)
         return relvm.compiler.build.compile_again(
             module, target, lambda part: None, bytes.fromhex(request["replaces"]), fused=fused
         )
     if request["portable"] or request["debug"]:
         flags = {name: request[name] for name in ("debug", "portable")}
-        return relvm.compiler.build.build(_module(request, dims), mode, target, fused=fused, **flags)
-    if "path" not in request:
-        return build_onnx(sys.stdin.buffer.read(), dims, mode, target, weights=request["weights"], fused=fused)
-    options = {"weights": request["weights"], "function": request["function"], "fused": fused}
-    return build_file(Path(request["path"]), dims, mode, target, **options)
+        module = read_model(model, dims, weights, function)
+        return relvm.compiler.build.build(module, mode, target, fused=fused, **flags)
+    return build_model(model, dims, mode, target, weights=weights, function=function, fused=fused)
 
 
 def _public_name(error: type[BaseException]) -> str:
     """Return the name of the class in relvm.errors that an internal class of errors derives from, or its own name."""
     return next((each.__name__ for each in error.__mro__ if each.__module__ == RelvmError.__module__), error.__name__)
-
-
-def _module(request: dict[str, Any], dims: dict[str, Any]) -> Any:
-    from relvm.frontend.load_model import read_model
-    from relvm.frontend.onnx import from_onnx
-
-    if "path" in request:
-        return read_model(Path(request["path"]), dims or None, request["weights"], request["function"])
-    return from_onnx(sys.stdin.buffer.read(), dims=dims, weights=request["weights"])
 
 
 def _limit_memory(max_bytes: int | None) -> None:

@@ -127,10 +127,8 @@ def _profile_call(called: Any, expression: str, arguments: tuple, named: dict[st
     match called:
         case Function():
             return measure(called.prepare(arguments, named), kernels=kernels)
-        case SavedFunction() if not arguments and not named:
-            return measure(called.prepared, kernels=kernels)
         case SavedFunction():
-            raise called.extra_arguments_error()
+            return measure(called.prepared_call(arguments, named), kernels=kernels)
         case Model() if kernels:
             example = '%relvm_profile --kernels model.machine()["main"](x)'
             raise RelvmArgumentError(f"%relvm_profile: --kernels needs a machine's function; write {example}")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relvm.bytecode.program import input_names, signature_entry
-from relvm.compiler import build_cache
 from relvm.compiler.adapt import adapt
+from relvm.compiler.build_model import Dims, build_model, build_program, expect_to_build
 from relvm.compiler.upgrade import compile_in_background
 from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
@@ -28,7 +28,6 @@ from relvm.errors import (
     known_names,
     near_matches,
 )
-from relvm.model_loader import Dims, build_file, build_onnx, build_program, expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
@@ -380,17 +379,14 @@ class Model(Displayed):
             raise RelvmUnsupportedError(
                 "explore: an executable does not contain its source program; load the .onnx or .relvm file instead"
             )
-        if isinstance(self._source, Path):
-            from relvm.frontend.load_model import read_model
-
-            options = {"title": self._source.name, **options}
-            return explore(read_model(self._source, self._dims or None, self._weights, self._function), **options)
-        from relvm.frontend.onnx import from_onnx
+        from relvm.frontend.read_model import read_model
         from relvm.ir.expr import Module
 
         if isinstance(self._source, Module):
             return explore(self._source, **options)
-        return explore(from_onnx(self._source, dims=self._dims, weights=self._weights), **options)
+        if isinstance(self._source, Path):
+            options = {"title": self._source.name, **options}
+        return explore(read_model(self._source, self._dims, self._weights, self._function), **options)
 
     # ---- files, copies, the end ----
 
@@ -551,21 +547,20 @@ def load_model(
     if limits is not None and not _is_executable(model):
         executable = _build_limited(model, limits, sizes, weights, function, *build)
         return Model(executable, source=model, dims=dims, weights=weights, **options)
-    if isinstance(model, bytes | bytearray | memoryview) or hasattr(model, "SerializeToString"):
-        source = model if hasattr(model, "SerializeToString") else bytes(model)
-        executable = build_onnx(source, sizes, *build, weights=weights)
-        return Model(executable, source=source, dims=dims, weights=weights, **options)
-    if not isinstance(model, str | os.PathLike):
+    if isinstance(model, str | os.PathLike):
+        expect_path("model", model)
+        model = Path(model)
+        if _is_executable(model):
+            given = {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target, "limits": limits}
+            expect_to_build(model, given)
+            return Model(adapt(load(model, trust_native=trust_native, elsewhere=True)), **options)
+    elif isinstance(model, bytearray | memoryview):
+        model = bytes(model)
+    elif not (isinstance(model, bytes) or hasattr(model, "SerializeToString")):
         executable, module = build_program(model, sizes, *build, weights=weights, function=function)
         return Model(executable, source=module, **options)
-    expect_path("model", model)
-    path = Path(model)
-    if path.suffix in EXECUTABLE_SUFFIXES:
-        given = {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target, "limits": limits}
-        expect_to_build(path, given)
-        return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
-    executable = build_file(path, sizes, *build, weights=weights, function=function)
-    return Model(executable, source=path, dims=dims, weights=weights, **options)
+    executable = build_model(model, sizes, *build, weights=weights, function=function)
+    return Model(executable, source=model, dims=dims, weights=weights, **options)
 
 
 def _is_executable(model: Any) -> bool:
@@ -584,7 +579,7 @@ def _build_limited(
         expect_path("model", source)
     options = {"dims": dims, "weights": weights, "function": function, "exec_mode": exec_mode, "target": target}
     executable = build_limited(source, limits, **options)
-    if exec_mode == "auto" and build_cache.has_bytecode(executable):
+    if exec_mode == "auto":
         compile_in_background(
             executable, lambda publish, digest: build_limited(source, limits, **options, replaces=digest), None
         )

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from browser import browser  # noqa: F401  (a fixture)
-from stages import may_hold, stage_of
+from support.browser import browser  # noqa: F401  (a fixture)
+from support.stages import may_hold, stage_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested

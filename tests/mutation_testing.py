@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from source_copy import make_importable
+from support.source_copy import make_importable
 
 ROOT = Path(__file__).resolve().parent.parent
 _REPLACED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}

@@ -17,15 +17,16 @@ import pytest
 from serve.signature import batch_axis, read_signature
 
 from relvm import aot, vm
-from relvm.cli.main import PICTURES, main
+from relvm.cli import main
+from relvm.cli.show import PICTURES
 from relvm.distributed.batch import FileBatch, find_array_files, load_arguments
 from relvm.distributed.inputs import FunctionSignature
 from relvm.distributed.output_dir import OutputFolder
 from relvm.distributed.runner import Runner
 from relvm.errors import RelvmError, RelvmMemoryError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.explore import Debugger
-from relvm.frontend.load_model import read_model
 from relvm.frontend.onnx import from_onnx
+from relvm.frontend.read_model import read_model
 from relvm.frontend.script import script
 from relvm.frontend.text import parse_module
 from relvm.ir.symbolic import AnyDim, dim_op, dim_var, format_dim

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_compiler import run_compiler
+from support.c_compiler import run_compiler
 
 from relvm import aot, explore, quoting, vm
 from relvm.bytecode.asm_parser import parse_text
 from relvm.bytecode.asm_printer import as_text
-from relvm.cli.main import PICTURES, STAGES, main
+from relvm.cli import main
+from relvm.cli.show import PICTURES, STAGES
 from relvm.compiler.find_compiler import expect_compiler
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError
 from relvm.explore.stages.page import page

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
@@ -23,10 +23,13 @@ LAYERS = (
     ("relvm.ops", "relvm.lir", "relvm.runtime"),
     ("relvm.frontend", "relvm.passes", "relvm.codegen"),
     ("relvm.compiler",),
-    ("relvm.vm", "relvm.model_loader", "relvm.language"),
+    ("relvm.vm", "relvm.language"),
     ("relvm.limited_build_worker",),
     ("relvm.limited_build",),
     ("relvm.aot", "relvm.onnx_backend"),
+    ("relvm.explore.draw", "relvm.explore.selection"),
+    ("relvm.explore.views",),
+    ("relvm.explore.stages",),
     ("relvm.explore", "relvm.distributed"),
     ("relvm.editors",),
     ("relvm.model",),

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from support.c_compiler import started_compilers, stuck_compiler
 
 import relvm
 from relvm import vm
@@ -172,22 +173,14 @@ def test_no_descriptor_and_no_process_is_left(program: Path) -> None:
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The build is ended while the C compiler runs."""
-    compiler, temporary = tmp_path / "compiler", tmp_path / "temporary"
-    real = " ".join(find_compiler().command)
-    lines = ["#!/bin/sh", f'case "$*" in *--version*) exec {real} "$@";; esac', 'touch "$TMPDIR/made"']
-    lines += [f'touch "{tmp_path}/began"', "sleep 1000\n"]
-    compiler.write_text("\n".join(lines))
-    compiler.chmod(0o755)
-    temporary.mkdir()
-    monkeypatch.setenv("RELVM_CC", str(compiler))
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("TMPDIR", str(temporary))
+    for name, value in stuck_compiler(tmp_path).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(tempfile, "tempdir", None)
     (tmp_path / "m.relvm").write_text(PROGRAM)
     with pytest.raises(RelvmTimeoutError):
         build_limited(tmp_path / "m.relvm", BuildLimits(max_seconds=10), exec_mode="compiled")
-    assert (tmp_path / "began").exists()
-    assert not list(temporary.iterdir())
+    assert started_compilers(tmp_path)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_the_command_line(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

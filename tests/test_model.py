@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 from frontend.onnx_models import onnx
-from modes import assert_same_bits, plain
+from support.modes import assert_same_bits, plain
 
 import relvm
 from relvm import model as model_module

@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from documents import ROOT
+from support.documents import ROOT
 
 MODEL = """\
 # mypy: ignore-errors

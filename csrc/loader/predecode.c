@@ -1,8 +1,7 @@
 /* predecode.c: makes the steps of bytecode functions (predecode.h).
 
-   find_types infers the type of each register over all functions; close_types then makes the types hold under an
-   instrument as well.  decode_function emits one step for each instruction, specialized to these types.  Jumps are
-   patched once the positions of all steps are known. */
+   decode_function emits one step for each instruction, specialized to the types of registers (register_types.h).
+   Jumps are patched once the positions of all steps are known. */
 #include "cold.h"
 
 #include "predecode.h"
@@ -10,35 +9,17 @@
 #include <string.h>
 
 #include "errors.h"
+#include "register_types.h"
 #include "scalar_ops.h"
 #include "verify.h"
 
-/* The type lattice of registers and results: NEVER is the bottom element, where inference starts, and ANY the top, a
-   value that may be an object or have several types. */
-enum type { NEVER, INT, FLOAT, BOOL, ANY };
-
-/* The classes of functions that the decoder distinguishes; for builtins, the column `decoded` of builtins.def. */
-enum class { OTHER, BYTECODE, KERNEL, PLAIN, INVOKE, HOST, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
-
-static const struct {
-  const char *name;
-  enum class class;
-} builtins[] = {
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) {#name, decoded},
-#include "builtins.def"
-#undef BUILTIN
-};
-
-/* MAX_ROUNDS: rounds of inference before results count as ANY.  MAX_MOVES: parameters of a tail call that are
-   assigned in order.  MIN_SHARED_INT to MAX_SHARED_INT: ints whose literals are shared. */
-enum { MAX_ROUNDS = 20, MAX_MOVES = 16, MIN_SHARED_INT = -16, MAX_SHARED_INT = 255 };
+/* MAX_MOVES: parameters of a tail call that are assigned in order.  MIN_SHARED_INT to MAX_SHARED_INT: ints whose
+   literals are shared. */
+enum { MAX_MOVES = 16, MIN_SHARED_INT = -16, MAX_SHARED_INT = 255 };
 
 typedef struct decoder {
   rvm_executable *executable;
-  unsigned char *classes; /* per function: enum class */
-  unsigned char *results; /* per function: enum type */
-  unsigned char *types;   /* per register of all bytecode functions: enum type */
-  int64_t *first;         /* per function: index of its first register in `types` */
+  rvm_register_types types;
   int32_t *positions;     /* per code word that starts an instruction: offset of its step */
   unsigned char *checked; /* per parameter of the current function: the type that its entry checks require; NEVER if
                              none, ANY if several */
@@ -48,8 +29,6 @@ typedef struct decoder {
   int64_t literal_count;
   int32_t *steps, *objects;
   int64_t step_count, object_count;
-  int changed; /* whether this round of inference widened a type */
-  int settled; /* results of bytecode functions count as ANY */
 } decoder;
 
 static const char step_operands[][8] = {
@@ -81,156 +60,6 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
     step += step_words(step);
   }
   return index == 0 && code < end ? step : NULL;
-}
-
-/* ---- classes of functions ---- */
-
-static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {
-  if (function->kind == RVM_KIND_bytecode) return BYTECODE;
-  if (function->kind == RVM_KIND_kernel) return KERNEL;
-  const char *name = rvm_executable_string(executable, function->name);
-  if (!rvm_is_builtin_name(name)) return OTHER;
-  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
-    if (strcmp(name + strlen(RVM_BUILTIN_PREFIX), builtins[i].name) == 0) return builtins[i].class;
-  return OTHER;
-}
-
-/* ---- type inference ---- */
-
-static enum type join(enum type a, enum type b) { return a == NEVER || a == b ? b : b == NEVER ? a : ANY; }
-
-/* Returns the type of a constant.  No constant is a bool. */
-static enum type type_of_tag(int64_t tag) { return tag == RVM_TAG_INT ? INT : tag == RVM_TAG_FLOAT ? FLOAT : ANY; }
-
-static enum type type_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
-
-static const struct {
-  char operands[3], result[2];
-} scalar_ops[] = {
-#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result},
-#include "scalar_operators.def"
-#undef SCALAR_OPERATOR
-};
-
-static enum type type_of_argument(const decoder *d, const unsigned char *types, uint32_t word) {
-  int32_t payload = rvm_argument_payload(word);
-  switch (rvm_argument_kind(word)) {
-    case RVM_ARGUMENT_REGISTER: return types[payload];
-    case RVM_ARGUMENT_IMMEDIATE: return INT;
-    case RVM_ARGUMENT_BOOL: return BOOL;
-    case RVM_ARGUMENT_CONSTANT: return type_of_tag(d->executable->constants[payload].tag);
-    default: return ANY;
-  }
-}
-
-static void widen(decoder *d, unsigned char *type, enum type added) {
-  enum type joined = join(*type, added);
-  d->changed |= joined != *type;
-  *type = (unsigned char)joined;
-}
-
-/* Returns the type of a call's result. */
-static enum type type_of_call(const decoder *d, const unsigned char *types, uint32_t callee, const uint32_t *list) {
-  switch ((enum class)d->classes[callee]) {
-    case BYTECODE: return d->settled ? ANY : d->results[callee];
-    case COPY: return list[0] == 1 ? type_of_argument(d, types, list[1]) : ANY;
-    case TRUTH: return BOOL;
-    case DIM: return INT;
-    default: return ANY;
-  }
-}
-
-static int is_constant(const decoder *d, uint32_t word, int64_t tag) {
-  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT &&
-         d->executable->constants[rvm_argument_payload(word)].tag == tag;
-}
-
-/* Returns whether the instruction is a call of check_prim_value_info for a parameter, and stores the parameter and
-   its type.  Such calls at the start of a function are its entry checks. */
-static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code,
-                          int32_t *parameter, enum type *type) {
-  if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || d->classes[code[2]] != CHECK || code[3] != 3) return 0;
-  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !is_constant(d, code[5], RVM_TAG_DTYPE) ||
-      !is_constant(d, code[6], RVM_TAG_STRING))
-    return 0;
-  *parameter = rvm_argument_payload(code[4]);
-  rvm_value dtype = d->executable->constants[rvm_argument_payload(code[5])];
-  if (*parameter >= function->parameter_count) return 0;
-  *type = dtype.as.i == RVM_DTYPE_i64    ? INT
-          : dtype.as.i == RVM_DTYPE_f64  ? FLOAT
-          : dtype.as.i == RVM_DTYPE_bool ? BOOL
-                                         : ANY;
-  return *type != ANY;
-}
-
-static int calls_nothing(const decoder *d, uint32_t callee) {
-  return d->classes[callee] == PLAIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
-}
-
-/* Widens the types of a function's registers and result by the types of the values written to them. */
-static void widen_function(decoder *d, int32_t index) {
-  const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *code = d->executable->code + function->code_start;
-  unsigned char *types = d->types + d->first[index];
-  int at_entry = 1;
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    const uint32_t *instruction = code + pc;
-    int32_t parameter;
-    enum type type;
-    switch ((enum rvm_opcode)instruction[0]) {
-      case RVM_OP_call:
-        if (at_entry && is_entry_check(d, function, instruction, &parameter, &type)) continue;
-        at_entry &= calls_nothing(d, instruction[2]);
-        if ((int32_t)instruction[1] >= 0)
-          widen(d, &types[instruction[1]], type_of_call(d, types, instruction[2], instruction + 3));
-        continue;
-      case RVM_OP_prim: widen(d, &types[instruction[1]], type_of_letter(*scalar_ops[instruction[2]].result)); break;
-      case RVM_OP_ret: widen(d, &d->results[index], types[instruction[1]]); break;
-      case RVM_OP_tail_call:
-        widen(d, &d->results[index], type_of_call(d, types, instruction[1], instruction + 2));
-        break;
-      case RVM_OP_reset: widen(d, &types[instruction[1]], ANY); break;
-      default: break;
-    }
-    at_entry = 0;
-  }
-}
-
-/* Initializes the types of a function's registers: ANY for parameters without an entry check. */
-static void type_parameters(decoder *d, int32_t index) {
-  const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *code = d->executable->code + function->code_start;
-  unsigned char *types = d->types + d->first[index];
-  memset(types, NEVER, function->registers);
-  memset(types, ANY, (size_t)function->parameter_count);
-  /* The loop ends, because the last instruction is not a call. */
-  for (uint32_t pc = 0;; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    const uint32_t *instruction = code + pc;
-    int32_t parameter;
-    enum type type;
-    if (is_entry_check(d, function, instruction, &parameter, &type)) {
-      if (types[parameter] == ANY) types[parameter] = (unsigned char)type;
-    } else if (instruction[0] != RVM_OP_call || !calls_nothing(d, instruction[2])) {
-      return;
-    }
-  }
-}
-
-/* Infers the types of all functions, until nothing changes.  If that takes too many rounds, results count as ANY; if
-   it still does not end, all types do. */
-static void find_types(decoder *d, int64_t registers) {
-  int32_t count = d->executable->function_count;
-  for (int32_t i = 0; i < count; i++)
-    if (d->classes[i] == BYTECODE) type_parameters(d, i);
-  for (int round = 0; round < 2 * MAX_ROUNDS; round++) {
-    d->settled = round >= MAX_ROUNDS;
-    d->changed = 0;
-    for (int32_t i = 0; i < count; i++)
-      if (d->classes[i] == BYTECODE) widen_function(d, i);
-    if (!d->changed) return;
-  }
-  memset(d->types, ANY, (size_t)registers);
-  memset(d->results, ANY, (size_t)count);
 }
 
 /* ---- literals ---- */
@@ -270,43 +99,46 @@ static void emit_operands(decoder *d, const uint32_t *list) {
   for (uint32_t i = 1; i <= list[0]; i++) emit(d, operand(d, list[i]));
 }
 
-static int is_scalar(enum type type) { return type == INT || type == FLOAT || type == BOOL; }
+static int is_scalar(enum rvm_register_type type) {
+  return type == RVM_REGISTER_INT || type == RVM_REGISTER_FLOAT || type == RVM_REGISTER_BOOL;
+}
 
 static int is_dtype_or_nil(const decoder *d, uint32_t word) {
-  return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || is_constant(d, word, RVM_TAG_DTYPE);
+  return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || rvm_is_constant(d->executable, word, RVM_TAG_DTYPE);
 }
 
 /* Returns the step for a call.  Every specialized step does the same as RVM_STEP_call. */
 static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *instruction) {
   int32_t destination = (int32_t)instruction[1];
   const uint32_t *list = instruction + 3;
-  switch ((enum class)d->classes[instruction[2]]) {
-    case OTHER:
-    case HOST:
-    case BYTECODE: return RVM_STEP_call;
-    case KERNEL:
+  switch ((enum rvm_function_class)d->types.classes[instruction[2]]) {
+    case RVM_CLASS_OTHER:
+    case RVM_CLASS_HOST:
+    case RVM_CLASS_BYTECODE: return RVM_STEP_call;
+    case RVM_CLASS_KERNEL:
       return (int64_t)list[0] == d->executable->functions[instruction[2]].parameter_count ? RVM_STEP_call_kernel
                                                                                           : RVM_STEP_call;
-    case INVOKE:
+    case RVM_CLASS_INVOKE:
       return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
-    case COPY:
+    case RVM_CLASS_COPY:
       if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT)
         return RVM_STEP_call_builtin;
-      return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move
-                                                                                             : RVM_STEP_copy;
-    case ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
-    case CHECK:
-      if (destination < 0 && list[0] == 3 && is_constant(d, list[2], RVM_TAG_DTYPE) &&
-          is_constant(d, list[3], RVM_TAG_STRING)) {
+      return is_scalar(types[destination]) && is_scalar(rvm_argument_type(d->executable, types, list[1]))
+                 ? RVM_STEP_move
+                 : RVM_STEP_copy;
+    case RVM_CLASS_ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
+    case RVM_CLASS_CHECK:
+      if (destination < 0 && list[0] == 3 && rvm_is_constant(d->executable, list[2], RVM_TAG_DTYPE) &&
+          rvm_is_constant(d->executable, list[3], RVM_TAG_STRING)) {
         rvm_value dtype = d->executable->constants[rvm_argument_payload(list[2])];
         if (dtype.as.i == RVM_DTYPE_i64) return RVM_STEP_check_int;
         if (dtype.as.i == RVM_DTYPE_f64) return RVM_STEP_check_float;
         if (dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
       }
       return RVM_STEP_call_builtin;
-    case CHECK_TENSOR:
+    case RVM_CLASS_CHECK_TENSOR:
       return destination < 0 && list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE &&
-                     is_dtype_or_nil(d, list[3]) && is_constant(d, list[4], RVM_TAG_STRING)
+                     is_dtype_or_nil(d, list[3]) && rvm_is_constant(d->executable, list[4], RVM_TAG_STRING)
                  ? RVM_STEP_check_tensor
                  : RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;
@@ -337,7 +169,7 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
   int known = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
   known &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
-    known &= type_of_argument(d, types, instruction[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
+    known &= rvm_argument_type(d->executable, types, instruction[4 + i]) == rvm_scalar_operand_type(row, i);
   int32_t a = operand(d, instruction[4]);
   int32_t b = count > 1 ? operand(d, instruction[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
   int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == instruction[1] && (int32_t)next[2] > 0;
@@ -391,8 +223,9 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
   }
   int passes_checks = 1;
   for (uint32_t i = 0; i < list[0]; i++) {
-    enum type type = (enum type)d->checked[i];
-    passes_checks &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
+    enum rvm_register_type type = (enum rvm_register_type)d->checked[i];
+    passes_checks &= type == RVM_REGISTER_NEVER ||
+                     (type != RVM_REGISTER_ANY && rvm_argument_type(d->executable, types, list[1 + i]) == type);
   }
   int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
   emit(d, RVM_STEP_tail_self);
@@ -409,29 +242,16 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
   }
 }
 
-/* Returns the end of the entry checks, and stores the type that they require of each parameter in d->checked. */
-static uint32_t find_entry(decoder *d, const rvm_function_record *function) {
-  const uint32_t *code = d->executable->code + function->code_start;
-  uint32_t pc = 0;
-  int32_t parameter;
-  enum type type;
-  memset(d->checked, NEVER, (size_t)function->parameter_count);
-  while (is_entry_check(d, function, code + pc, &parameter, &type)) {
-    d->checked[parameter] = (unsigned char)join((enum type)d->checked[parameter], type);
-    pc += rvm_instruction_words(code + pc, function->code_count - pc);
-  }
-  return pc;
-}
-
 static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t entry) {
-  const unsigned char *types = d->types + d->first[index];
+  const unsigned char *types = rvm_registers_of(&d->types, index);
   switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode */
     case RVM_OP_call: emit_call(d, types, instruction); return;
     case RVM_OP_prim: emit_scalar_op(d, &d->executable->functions[index], types, instruction); return;
     case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, entry); return;
     case RVM_OP_ret: emit(d, RVM_STEP_ret); break;
     case RVM_OP_if:
-      emit(d, types[instruction[1]] == BOOL && (int32_t)instruction[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless);
+      emit(d, types[instruction[1]] == RVM_REGISTER_BOOL && (int32_t)instruction[2] > 0 ? RVM_STEP_unless_bool
+                                                                                        : RVM_STEP_unless);
       break;
     case RVM_OP_reset: emit(d, RVM_STEP_reset); break;
     case RVM_OP_goto: emit(d, (int32_t)instruction[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
@@ -456,12 +276,12 @@ static void decode_function(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   rvm_code *decoded = &d->executable->codes[index];
   const uint32_t *code = d->executable->code + function->code_start;
-  const unsigned char *types = d->types + d->first[index];
-  uint32_t entry = find_entry(d, function);
+  const unsigned char *types = rvm_registers_of(&d->types, index);
+  uint32_t entry = rvm_entry_checks(&d->types, function, d->checked);
   decoded->steps = d->steps + d->step_count;
   decoded->objects = d->objects + d->object_count;
   for (uint32_t i = 0; i < function->registers; i++) {
-    if (types[i] != ANY) continue;
+    if (types[i] != RVM_REGISTER_ANY) continue;
     d->objects[d->object_count++] = (int32_t)i;
     decoded->object_count++;
   }
@@ -473,43 +293,10 @@ static void decode_function(decoder *d, int32_t index) {
     patch_jump(d, function, pc);
 }
 
-enum { READ = 1 << 7 }; /* a flag next to a register's type */
-
-/* Marks the registers that an instruction reads. */
-static void mark_read(unsigned char *types, const uint32_t *code) {
-  const uint32_t *operand = code + 1;
-  for (const char *letter = rvm_opcode_operands(code[0]); *letter; letter++, operand++) {
-    if (*letter == 'r') types[*operand] |= READ;
-    if (*letter != 'A') continue;
-    for (uint32_t i = 1; i <= operand[0]; i++)
-      if (rvm_argument_kind(operand[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(operand[i])] |= READ;
-  }
-}
-
-/* Widens to ANY the results of calls that nothing reads, and of calls of functions that never return.  Instruments
-   may skip a call and leave another value there. */
-static void close_types(decoder *d, int32_t index) {
-  const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *code = d->executable->code + function->code_start;
-  unsigned char *types = d->types + d->first[index];
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
-    mark_read(types, code + pc);
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    if (code[pc] != RVM_OP_call || (int32_t)code[pc + 1] < 0) continue;
-    unsigned char *type = &types[code[pc + 1]];
-    if (!(*type & READ) || *type == (READ | NEVER)) *type = (unsigned char)((*type & READ) | ANY);
-  }
-  for (uint32_t i = 0; i < function->registers; i++) types[i] &= (unsigned char)~READ;
-}
-
-static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameters, rvm_value *error) {
+static rvm_status allocate(decoder *d, int32_t most_parameters, rvm_value *error) {
   rvm_executable *executable = d->executable;
   size_t functions = (size_t)executable->function_count, words = executable->code_words;
   size_t ints = MAX_SHARED_INT - MIN_SHARED_INT + 1;
-  d->classes = rvm_allocate(functions);
-  d->results = rvm_allocate_zeroed(functions);
-  d->first = rvm_allocate(functions * sizeof *d->first);
-  d->types = rvm_allocate((size_t)registers);
   d->positions = rvm_allocate_zeroed(words * sizeof *d->positions);
   d->checked = rvm_allocate((size_t)most_parameters);
   d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
@@ -518,9 +305,9 @@ static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameter
   d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
   executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_PER_CODE_WORD * words * sizeof *d->steps);
-  executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
-  int ok = d->classes && d->results && d->first && d->types && d->positions && d->checked && d->literal_of_constant &&
-           d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
+  executable->objects = d->objects = rvm_allocate((size_t)d->types.count * sizeof *d->objects);
+  int ok = d->positions && d->checked && d->literal_of_constant && d->literal_of_function && d->literal_of_int &&
+           d->literals && executable->codes && d->steps && d->objects;
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
 
@@ -535,42 +322,24 @@ static rvm_status store_literals(decoder *d, rvm_value *error) {
 }
 
 static void decoder_release(decoder *d) {
-  void *blocks[] = {d->classes,
-                    d->results,
-                    d->first,
-                    d->types,
-                    d->positions,
-                    d->checked,
-                    d->literal_of_constant,
-                    d->literal_of_function,
-                    d->literal_of_int,
-                    d->literals};
+  void *blocks[] = {d->types.classes, d->types.results,       d->types.types,         d->types.first,    d->positions,
+                    d->checked,       d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rvm_free(blocks[i]);
 }
 
 rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error) {
   decoder d = {.executable = executable};
-  int64_t registers = 0;
   int32_t most_parameters = 0;
   for (int32_t i = 0; i < executable->function_count; i++) {
     const rvm_function_record *function = &executable->functions[i];
     if (function->kind != RVM_KIND_bytecode) continue;
-    registers += function->registers;
     if (function->parameter_count > most_parameters) most_parameters = function->parameter_count;
   }
-  rvm_status status = allocate(&d, registers, most_parameters, error);
+  rvm_status status = rvm_register_types_infer(&d.types, executable, error);
+  if (!status) status = allocate(&d, most_parameters, error);
   if (!status) {
-    int64_t first = 0;
-    for (int32_t i = 0; i < executable->function_count; i++) {
-      d.classes[i] = (unsigned char)class_of(executable, &executable->functions[i]);
-      d.first[i] = first;
-      if (d.classes[i] == BYTECODE) first += executable->functions[i].registers;
-    }
-    find_types(&d, registers);
     for (int32_t i = 0; i < executable->function_count; i++)
-      if (d.classes[i] == BYTECODE) close_types(&d, i);
-    for (int32_t i = 0; i < executable->function_count; i++)
-      if (d.classes[i] == BYTECODE) decode_function(&d, i);
+      if (executable->functions[i].kind == RVM_KIND_bytecode) decode_function(&d, i);
     status = store_literals(&d, error);
   }
   decoder_release(&d);

@@ -25,8 +25,9 @@ from sphinx.environment import BuildEnvironment
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm import tables
+from relvm.cli.arguments import Parser
+from relvm.cli.help import COMMANDS
 from relvm.cli.main import make_parser
-from relvm.cli.overview import EXAMPLES
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import OpCall
@@ -305,16 +306,11 @@ class CommandsDirective(Directive):
     """Directive that shows the description and the options of all commands."""
 
     def run(self) -> list[nodes.Node]:
-        (group,) = (
-            action
-            for action in make_parser()._actions
-            if isinstance(action, argparse._SubParsersAction)
-        )
-        helps = {action.dest: action.help for action in group._choices_actions}
-        return [_command(name, helps[name], parser) for name, parser in group.choices.items()]
+        parsers = make_parser(COMMANDS).get_default("parsers")
+        return [_command(name, COMMANDS[name], parser) for name, parser in parsers.items()]
 
 
-def _command(name: str, help_text: str, parser: argparse.ArgumentParser) -> nodes.section:
+def _command(name: str, help_text: str, parser: Parser) -> nodes.section:
     actions = [
         action for action in parser._actions if not isinstance(action, argparse._HelpAction)
     ]
@@ -326,7 +322,7 @@ def _command(name: str, help_text: str, parser: argparse.ArgumentParser) -> node
         *content,
         *([table(("argument", ""), rows)] if rows else []),
         paragraph("Example:"),
-        nodes.literal_block("", EXAMPLES[name], language="sh"),
+        nodes.literal_block("", parser.example, language="sh"),
     )
 
 

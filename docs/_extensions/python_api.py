@@ -45,7 +45,7 @@ HANDED_ON = (
     r"relvm\.onnxruntime\.(options\.OrtEnum|values\.CDevice)",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",
-    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|signature\.Signatures|time_evaluator\.TimeEvaluator)",
+    r"relvm\.runtime\.(exec_builder\.Label|executable\.LoadPolicy|invoke\.Invoker|signature\.Signatures|time_evaluator\.TimeEvaluator)",
 )
 
 

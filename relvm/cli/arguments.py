@@ -55,6 +55,9 @@ class Parser(argparse.ArgumentParser):
         return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
 
 
+MAX_INTEGER = (1 << 63) - 1
+
+
 class Number(argparse.Action):
     """An option whose value is a number from `least` to `most`."""
 

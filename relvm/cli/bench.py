@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names
+from relvm.cli.arguments import Parser, Words
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model, add_number, add_trust_native
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import flush, note, put, put_json
@@ -50,7 +52,25 @@ class _Row:
     runs: int
 
 
-def bench(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm bench model.onnx --against onnxruntime"
+    add_model(parser)
+    parser.add_argument(
+        "--against", action=Words, words=RUNTIMES, metavar="RUNTIME,...", help="onnxruntime, openvino, or both"
+    )
+    add_function(parser)
+    about = "time to spend on each runtime (default: 2)"
+    add_number(parser, "--seconds", about, type=float, least=0.001, most=86_400, default=2.0, metavar="S")
+    add_number(parser, "--threads", "threads (default: all processors)", most=256)
+    add_inputs(parser)
+    parser.add_argument(
+        "--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: auto, timed as native code"
+    )
+    add_json(parser)
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Time a model on random inputs, in turns with other runtimes, and print a table."""
     against = options.against or []
     if against and not options.model.endswith(".onnx"):

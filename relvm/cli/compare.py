@@ -8,7 +8,9 @@ import shutil
 from functools import cache
 from typing import Any
 
+from relvm.cli.arguments import Number, Parser, Words
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model
 from relvm.cli.inputs import input_values, runner
 from relvm.cli.models import chosen_target, read_module
 from relvm.cli.output import put, put_json
@@ -16,13 +18,43 @@ from relvm.cli.progress import Progress
 from relvm.compiler.build import build
 from relvm.errors import RelvmNameError, known_names
 from relvm.explore import Comparison, compare
+from relvm.explore.compare.run import MODES, ONNXRUNTIME
 from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.expr import Module
 
 _COLUMNS = 100  # if the width of the terminal is unknown
 
 
-def compare_model(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm compare model.onnx --modes bytecode,compiled"
+    add_model(parser, "an .onnx model or a .relvm file")
+    add_function(parser)
+    add_inputs(parser)
+    parser.add_argument(
+        "--modes",
+        action=Words,
+        words=(*MODES, ONNXRUNTIME),
+        metavar="MODE,MODE...",
+        help="modes to run, compared with the first: reference, bytecode, compiled, and onnxruntime for .onnx models, "
+        "if ONNX Runtime is installed (default: all)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        action=Number,
+        type=float,
+        least=0,
+        default=1e-4,
+        help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="print all values in the order of the program, not only the ten that differ most",
+    )
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Compare a model in several modes, and print a table.  Return 1 if a value differs, otherwise 0."""
     options.random = options.random or not options.input
     module = read_module(options)

@@ -5,24 +5,46 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_limits, build_model, build_with_limits, expect_writable, read_module
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_build_limits, add_model
+from relvm.cli.models import build_file, expect_writable
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
 from relvm.errors import RelvmFormatError
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
-def compile_model(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm compile model.onnx --exec-mode compiled -o model.rvm"
+    add_model(parser, "an .onnx model or a .relvm file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=file_name,
+        metavar="MODEL.rvm",
+        help="file to write; .so makes a shared library for C programs",
+    )
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    add_build_limits(parser)
+    parser.add_argument(
+        "--debug", action="store_true", help="add source places, and stops in compiled functions, for relvm debug"
+    )
+    parser.add_argument(
+        "--portable",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="include the program without native code, for other processors and for users who do not trust the file",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
     """Build a model, and write the executable or, for C programs, a shared library that contains the executable."""
     suffix = Path(options.output).suffix
     if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")
     expect_writable("-o", options.output)
-    extra = {"debug": options.debug, "portable": options.portable}
-    if limits := build_limits(options):
-        executable = build_with_limits(options, limits, options.exec_mode, **extra)
-    else:
-        executable = build_model(read_module(options), options, options.exec_mode, **extra)
+    executable = build_file(options, options.exec_mode, debug=options.debug, portable=options.portable)
     if suffix == ".so":
         export_library(executable, options.output)
     else:

@@ -6,10 +6,17 @@ import argparse
 
 from argcomplete import shellcode
 
+from relvm.cli.arguments import Parser
 from relvm.cli.output import put
 
 
-def print_completion(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = 'eval "$(relvm completion bash)"'
+    parser.description = 'Print code for a shell. For bash: eval "$(relvm completion bash)"'
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the code that adds completion of `relvm` to a shell."""
     put(shellcode(["relvm"], shell=options.shell), end="")
     return 0

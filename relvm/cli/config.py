@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 from relvm import __version__, _native
+from relvm.cli.arguments import Parser
+from relvm.cli.common_arguments import add_json
 from relvm.cli.output import put, put_json
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
@@ -13,7 +15,23 @@ from relvm.tables import csrc_directory
 KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
 
 
-def print_config(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "cc program.c $(relvm config --cflags --libs) -o program"
+    parser.description = (
+        "Print paths and options for C programs that embed the runtime. For the compiler: cc program.c $(relvm "
+        "config --cflags --libs). For CMake: cmake -Drelvm_DIR=$(relvm config --cmake-dir) ...; the target is "
+        "relvm::relvm. Without an option, everything is printed."
+    )
+    parser.add_argument("--include-dir", action="store_true", help="directory of relvm.h")
+    parser.add_argument("--library", action="store_true", help="path of the static library")
+    parser.add_argument("--cmake-dir", action="store_true", help="directory of relvmConfig.cmake")
+    parser.add_argument("--cflags", action="store_true", help="options for the compiler")
+    parser.add_argument("--libs", action="store_true", help="options for the linker")
+    parser.add_argument("--version", action="store_true", help="version of relvm")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Print how to compile C code against this installation: its version, folders, library and compiler flags.
 
     Options such as --library select values, which are printed on one line without names.  Without such an option, each

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from relvm.cli import debug
+from relvm.cli.arguments import Parser
 from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import load_or_build
 from relvm.compiler.adapt import adapt
@@ -21,17 +23,20 @@ _MAPPINGS = {"inputs": "--input", "dims": "--dim"}
 _SWITCHES = {"random": "--random", "unfused": "--unfused"}
 
 
-def serve_debugger(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm dap"
+    parser.description = (
+        "Speak the Debug Adapter Protocol on the standard streams. Editors start this command themselves."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
     """Run the debug adapter on the standard streams until the editor ends it."""
-
-    def launch(arguments: Mapping[str, Any]) -> Launch:
-        return launch_program(arguments, options.parse_debug_options)
-
-    DebugAdapter(sys.stdin.buffer, sys.stdout.buffer, launch).serve()
+    DebugAdapter(sys.stdin.buffer, sys.stdout.buffer, launch_program).serve()
     return 0
 
 
-def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], argparse.Namespace]) -> Launch:
+def launch_program(arguments: Mapping[str, Any]) -> Launch:
     """Build the program that an editor wants to debug.
 
     Parameters
@@ -47,8 +52,6 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
         no "inputs", and false otherwise.
         "unfused" states whether each operator has a kernel of its own, so that a program stops at each of its lines.
         It is true by default, except for an executable, which is already built.
-    parse
-        A function that parses the command-line arguments of `relvm debug`.
 
     Raises
     ------
@@ -75,8 +78,10 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
         if not isinstance(value, bool):
             raise RelvmArgumentError(f"launch: {name}: expected true or false, got {value!r}")
         words += [option] * value
+    parser = Parser("relvm debug")
+    debug.add_arguments(parser)
     try:
-        options = parse(words)
+        options = parser.parse_args(words)
     except SystemExit:
         raise RelvmArgumentError(f"launch: wrong arguments: {' '.join(words)}") from None
     executable = adapt(load_or_build(options, debug=True))

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from relvm.cli.arguments import Parser
+from relvm.cli.common_arguments import add_function, add_inputs, add_model, add_trust_native
 from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import put
@@ -25,7 +27,16 @@ from relvm.quoting import terminal
 _FRAMES = 20  # limit on the frames that `where` prints
 
 
-def debug(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm debug model.onnx --random"
+    add_model(parser)
+    add_function(parser)
+    add_inputs(parser)
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Run a function of a model step by step, controlled by commands from standard input."""
     executable = adapt(load_or_build(options, debug=True))
     with Debugger(executable) as debugger:

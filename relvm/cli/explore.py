@@ -7,6 +7,8 @@ import shlex
 from importlib.resources import files
 from pathlib import Path
 
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_dim, add_number, add_target
 from relvm.cli.models import chosen_target, expect_writable, model_path_and_dims
 from relvm.cli.output import flush, put
 from relvm.compiler.target import parse_target
@@ -15,7 +17,25 @@ from relvm.explore.live.build_request import BuildRequest
 from relvm.runtime.file_io import read_text
 
 
-def explore(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm explore program.relvm"
+    parser.description = (
+        "Serve a page with an editor and every compilation stage on 127.0.0.1, until Ctrl-C. It needs the "
+        "packages starlette and uvicorn: pip install 'relvm[explore]'."
+    )
+    what = "a .relvm file, or an .onnx model, whose text is read-only (default: an example)"
+    parser.add_argument("model", nargs="?", type=file_name, metavar="MODEL", help=what)
+    add_dim(parser)
+    add_target(parser)
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="default: bytecode")
+    parser.add_argument(
+        "-o", "--output", type=file_name, metavar="OUT.relvm", help="file that the button Save of the page writes"
+    )
+    add_number(parser, "--port", "default: a free port", least=0, most=65535, default=0)
+    parser.add_argument("--no-browser", action="store_true", help="print the address of the page, and open no browser")
+
+
+def run(options: argparse.Namespace) -> int:
     """Serve a web page that has an editor and shows the program after every pass, until Ctrl-C."""
     try:
         from relvm.explore.live.server import serve

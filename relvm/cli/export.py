@@ -9,6 +9,8 @@ from relvm.aot.lower.assign_storage import assign_storage, format_storage
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
 from relvm.cli.inputs import chosen_inputs, input_values, runner, signature_of
 from relvm.cli.models import expect_writable, read_module
 from relvm.cli.output import note, put
@@ -19,7 +21,53 @@ from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
 
 
-def export(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm export model.onnx --dim batch=1 --random -o folder"
+    parser.add_argument("model", type=file_name, metavar="MODEL", help="an .onnx model or a .relvm file")
+    add_dim(parser)
+    add_weights(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=file_name,
+        metavar="PATH",
+        help="folder to build with `make`, an archive of it (.tar), or a library (.so, with --runtime hosted)",
+    )
+    parser.add_argument(
+        "--function", default="main", help="function to export, with the functions that it calls (default: main)"
+    )
+    parser.add_argument("--name", default="model", help="prefix of every C name (default: model)")
+    parser.add_argument("--interface", choices=("c", "packed"), help="c: structs of pointers; packed: arrays of values")
+    parser.add_argument(
+        "--unpacked", action="store_true", help="pass pointers and sizes to kernels, instead of tensors"
+    )
+    parser.add_argument("--runtime", choices=("bare", "hosted"), default="bare", help="default: bare")
+    parser.add_argument("--alignment", type=int, default=16, metavar="BYTES", help="alignment of tensors (default: 16)")
+    parser.add_argument(
+        "--pool",
+        action="append",
+        default=[],
+        metavar="NAME[=BYTES]",
+        help="memory pool, and its largest size; repeatable, preferred pools first",
+    )
+    parser.add_argument("--constants-limit", type=int, metavar="BYTES", help="largest total size of the constants")
+    parser.add_argument(
+        "--workspace", choices=("static", "caller"), help="allocate pools statically, or take them from the caller"
+    )
+    parser.add_argument(
+        "--favour", choices=("memory", "speed"), help="whether kernels save memory or time (default with bare: memory)"
+    )
+    parser.add_argument(
+        "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
+    )
+    parser.add_argument(
+        "--draw", type=file_name, metavar="FILE.svg", help="also draw the memory placement (or .png, .pdf)"
+    )
+    add_inputs(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Write a model as a folder of C sources or as a shared library.
 
     If inputs are given, the folder contains a self-test.

@@ -7,13 +7,20 @@ import shutil
 import sys
 from pathlib import Path
 
+from relvm.cli.arguments import Parser
 from relvm.cli.output import complain, note, put
 from relvm.editors.formatter import format_text
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.runtime.file_io import complete_file, read_text
 
 
-def format_files(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm fmt program.relvm"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=".relvm files, or - for standard input")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a file would change")
+
+
+def run(options: argparse.Namespace) -> int:
     """Format files in place, and return the exit status.
 
     With --check, only print the names of files that would change, and return 1 if there are any.  A file that cannot be

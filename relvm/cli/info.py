@@ -10,21 +10,38 @@ from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import signature_entry
+from relvm.cli.arguments import Parser, file_name
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import ANY_MODEL, add_inputs, add_json, add_model_options, add_trust_native
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import model_path_and_dims
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
+from relvm.compiler.build_model import expect_to_build
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx_bytes import read_source
 from relvm.frontend.onnx_info import OnnxValue, onnx_info
-from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.tables import BUILTIN_PREFIX
 
 
-def show_info(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm info model.onnx"
+    what = ANY_MODEL
+    parser.add_argument("models", type=file_name, nargs="+", metavar="MODEL", help=what)
+    add_model_options(parser)
+    parser.add_argument("--function", default="main", help="function of --operations (default: main)")
+    parser.add_argument(
+        "--operations", action="store_true", help="also run the model and count its arithmetic operations"
+    )
+    add_inputs(parser)
+    add_json(parser)
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="mode of --operations")
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the inputs, outputs, operators and parameters of models, and what relvm does not support."""
     found = []
     for model in options.models:
@@ -86,9 +103,9 @@ def _onnx_contents(path: Path, dims: dict[str, Any], weights: str | None) -> dic
     declared = onnx_info(source.content, str(path))
     from relvm.frontend.onnx import from_onnx
     from relvm.frontend.onnx.dimension_names import printed_names
-    from relvm.frontend.onnx.model_file import read_model
+    from relvm.frontend.onnx.model_file import read_model_file
 
-    proto = read_model(source).proto
+    proto = read_model_file(source).proto
     nodes, tensors = _nodes_and_tensors(proto)
     operators = Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes)
     sizes = printed_names(proto.graph)
@@ -155,7 +172,7 @@ def _import_problems(import_model: Any) -> list[str]:
 
 
 def _program_contents(path: Path, weights: str | None, function: str) -> dict[str, Any]:
-    from relvm.frontend.load_model import read_model
+    from relvm.frontend.read_model import read_model
     from relvm.ir.expr import OpCall
     from relvm.ir.node import walk
     from relvm.ir.types import format_type

@@ -8,22 +8,30 @@ import sys
 import textwrap
 from collections.abc import Mapping
 
+from relvm.cli.arguments import Parser
+from relvm.cli.common_arguments import add_json
 from relvm.cli.output import put, put_json
 from relvm.errors import RelvmNameError
 from relvm.ir.operator import similar_names
 from relvm.tables import BUILTIN_PREFIX, BUILTINS, OPCODES
 
 
-def print_table(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = _EXAMPLES[parser.get_default("command")]
+    parser.add_argument("names", nargs="*", metavar="NAME", help="describe only these")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the table that the command names, or the rows with the given names.
 
     A terminal gets lines that fit it.  Other readers get one line for each row.
     """
-    columns, make = _TABLES[options.table]
+    columns, make = _TABLES[options.command]
     rows = make()
     if options.names:
         by_name = {row[columns.index("name")].removeprefix(BUILTIN_PREFIX): row for row in rows}
-        rows = [_row_of(name, by_name, options.table) for name in options.names]
+        rows = [_row_of(name, by_name, options.command) for name in options.names]
     if options.json:
         put_json([dict(zip(columns, row, strict=True)) for row in rows])
         return 0
@@ -85,4 +93,9 @@ _TABLES = {
     "ops": (("name", "parameters", "effect", "meaning"), _ops),
     "builtins": (("name", "signature", "effect", "meaning"), _builtins),
     "opcodes": (("index", "name", "operands", "meaning"), _opcodes),
+}
+_EXAMPLES = {
+    "ops": "relvm ops matmul conv",
+    "builtins": "relvm builtins alloc_storage",
+    "opcodes": "relvm opcodes call",
 }

@@ -11,6 +11,15 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
+from relvm.cli.arguments import MAX_INTEGER, Parser, file_name
+from relvm.cli.common_arguments import (
+    add_build_limits,
+    add_function,
+    add_model,
+    add_number,
+    add_run_limits,
+    add_trust_native,
+)
 from relvm.cli.models import load_or_build, run_limits
 from relvm.cli.output import complain, has_progress, note
 from relvm.cli.shell_terms import in_shell_terms
@@ -21,7 +30,46 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-def map_model(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm map model.onnx --inputs 'in/*.npy' -o out"
+    add_model(parser)
+    add_function(parser)
+    parser.add_argument(
+        "--inputs",
+        required=True,
+        type=file_name,
+        metavar="FILES",
+        help="folder of .npy and .npz files, or a quoted pattern: 'in/*.npy'; an .npz file holds inputs by name",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=file_name,
+        metavar="FOLDER",
+        help="folder for one .npz file per input; existing files are kept, so an interrupted run can be resumed",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="delete the .npz files of an earlier run in --output")
+    where = parser.add_mutually_exclusive_group()
+    add_number(where, "--workers", "processes on this machine (default: one per processor)", most=4096)
+    where.add_argument("--scheduler", metavar="ADDRESS", help="use a running Dask cluster: tcp://host:8786")
+    add_number(parser, "--threads", "kernel threads of each worker (default: 1)", most=256, default=1)
+    add_number(
+        parser,
+        "--retries",
+        "times to retry a file after a lost worker or an error outside of the model (default: 2); with --scheduler the "
+        "cluster's own setting counts lost workers",
+        least=0,
+        most=MAX_INTEGER,
+        default=2,
+    )
+    parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    add_run_limits(parser)
+    add_build_limits(parser)
+    add_trust_native(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Run a function of a model on files, in processes of this machine or on a cluster.  Return 1 if a file failed."""
     processes = _processors() if options.workers is None else options.workers
     executable = load_or_build(options)

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from relvm.cli.output import note
 from relvm.cli.progress import Progress
+from relvm.compiler.build_model import build_model, expect_to_build
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError, missing_file
 from relvm.frontend.dim_settings import parse_dims
-from relvm.model_loader import build_file, expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
 
 if TYPE_CHECKING:
     from relvm.ir.expr import Module
-    from relvm.limited_build import BuildLimits
 
 
 _NO_COMPILER = "no C compiler found: using kernel bytecode"
@@ -35,7 +34,7 @@ def read_module(options: argparse.Namespace) -> Module:
         --dim is given for a .relvm file, but --random is not.  For such a file, --dim sets only the sizes of random
         inputs.
     """
-    from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
+    from relvm.frontend.read_model import read_model  # imported here, because a start from the cache does not need it
 
     path, dims = model_path_and_dims(options)
     with Progress("reading", path.name):
@@ -98,50 +97,21 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
         }
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native, elsewhere=True)
-    exec_mode = options.exec_mode or exec_mode
-    if limits := build_limits(options):
-        return build_with_limits(options, limits, exec_mode)
-    if exec_mode == "auto":
-        return _build_auto(options)
-    return build_model(read_module(options), options, exec_mode, debug=debug)
+    return build_file(options, options.exec_mode or exec_mode, debug=debug)
 
 
-def _build_auto(options: argparse.Namespace) -> Executable:
-    """Return the executable of a model for --exec-mode auto, from the cache if possible."""
-    path, dims = model_path_and_dims(options)
-    target = "c" if options.target == "auto" else options.target
-    with Progress("building", "reading") as progress:
-        executable = build_file(
-            path,
-            dims,
-            "auto",
-            target,
-            weights=options.weights,
-            function=options.function,
-            fused=not options.unfused,
-            progress=progress.step,
-        )
-    if target == "c" and executable.upgrade is not None and find_compiler() is None:
-        note(_NO_COMPILER)
-    return executable
-
-
-def build_limits(options: argparse.Namespace) -> BuildLimits | None:
-    """Return the limits on the build that are given on the command line, or None if there are none."""
+def build_file(
+    options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
+) -> Executable:
+    """Build the model `options.model`, in a process of its own if the command line limits the build."""
     given = (getattr(options, "limit_seconds", None), getattr(options, "limit_bytes", None))
     if given == (None, None):
-        return None
-    from relvm.limited_build import BuildLimits
+        if exec_mode == "auto":
+            return _build_auto(options)
+        return build_module(read_module(options), options, exec_mode, debug=debug, portable=portable)
+    from relvm.limited_build import BuildLimits, build_limited
 
-    return BuildLimits(*given)
-
-
-def build_with_limits(
-    options: argparse.Namespace, limits: BuildLimits, exec_mode: str, *, debug: bool = False, portable: bool = False
-) -> Executable:
-    """Build the model `options.model` in a process with limits."""
-    from relvm.limited_build import build_limited
-
+    limits = BuildLimits(*given)
     path, dims = model_path_and_dims(options)
     with Progress("building"):
         return build_limited(
@@ -158,13 +128,33 @@ def build_with_limits(
         )
 
 
+def _build_auto(options: argparse.Namespace) -> Executable:
+    """Return the executable of a model for --exec-mode auto, from the cache if possible."""
+    path, dims = model_path_and_dims(options)
+    target = "c" if options.target == "auto" else options.target
+    with Progress("building", "reading") as progress:
+        executable = build_model(
+            path,
+            dims,
+            "auto",
+            target,
+            weights=options.weights,
+            function=options.function,
+            fused=not options.unfused,
+            progress=progress.step,
+        )
+    if target == "c" and executable.upgrade is not None and find_compiler() is None:
+        note(_NO_COMPILER)
+    return executable
+
+
 def run_limits(options: argparse.Namespace) -> dict[str, Any]:
     """Return the limits of a run that are given on the command line, as keyword arguments of `VirtualMachine`."""
     limits = {name: getattr(options, name) for name in ("max_seconds", "max_bytes", "max_steps")}
     return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def build_model(
+def build_module(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
     """Build a module with the command-line options, and show progress."""

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from relvm.cli.arguments import MAX_INTEGER, Parser, file_name
+from relvm.cli.common_arguments import add_inputs, add_json, add_number
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import expect_writable
 from relvm.cli.output import note, put, put_json
@@ -16,10 +18,44 @@ from relvm.distributed.batch import find_array_files
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.frontend.dim_settings import parse_dims
 from relvm.model import load_model
-from relvm.quantization import QuantizationReport, quantize
+from relvm.quantization import MODES, QuantizationReport, quantize
 
 
-def quantize_model(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm quantize model.onnx -o model.int8.onnx"
+    parser.description = (
+        "Quantize a model, and compare the outputs on the inputs of --calibration or --input, or on random ones. "
+        "The result is standard ONNX. Modes dynamic and static need the package onnxruntime: pip install "
+        "'relvm[quantize]'."
+    )
+    parser.add_argument("model", type=file_name, metavar="MODEL", help="an .onnx model")
+    parser.add_argument("-o", "--output", required=True, type=file_name, metavar="OUT.onnx", help="file to write")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="dynamic",
+        help="dynamic (default): 8-bit weights and activations; static: the same with ranges from calibration data; "
+        "int8-weights, int4-weights: only the weights",
+    )
+    parser.add_argument(
+        "--calibration",
+        action="append",
+        default=[],
+        type=file_name,
+        metavar="FILES",
+        help="typical inputs: a folder of .npz files, each with an array for every input, or a quoted pattern, or a "
+        "file; a .npy file is the first input; repeatable",
+    )
+    about = "weights that share a scale with int4-weights (default: 32)"
+    add_number(parser, "--block-size", about, most=MAX_INTEGER, default=32)
+    parser.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="a symbolic size of random inputs"
+    )
+    add_inputs(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Write a quantized form of a model, and print the report."""
     if Path(options.model).suffix != ".onnx":
         raise RelvmFormatError(f"expected an .onnx model, got {options.model}")

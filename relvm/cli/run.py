@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from relvm.cli.arguments import Parser, file_name, picture_file
 from relvm.cli.colors import Style
+from relvm.cli.common_arguments import (
+    add_build_limits,
+    add_function,
+    add_inputs,
+    add_json,
+    add_model,
+    add_number,
+    add_run_limits,
+    add_trust_native,
+)
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import expect_html_name, expect_writable, load_or_build, read_module, run_limits
 from relvm.cli.output import note, put, put_json
@@ -26,6 +37,57 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, Profile, VirtualMachine
 
 _HOT = 0.1  # a row with at least this share of the time is highlighted
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm run model.onnx --random --profile"
+    add_model(parser)
+    add_function(parser)
+    add_inputs(parser)
+    parser.add_argument(
+        "--exec-mode",
+        choices=("bytecode", "compiled", "auto"),
+        help="default: auto, which compiles native code during long runs, and uses what is cached; with --target: "
+        "bytecode",
+    )
+    parser.add_argument("-o", "--output", type=file_name, metavar="OUT.npz", help="save the outputs under their names")
+    add_number(parser, "--repeat", "run N times and print the median time", default=1)
+    parser.add_argument("--profile", action="store_true", help="run once more and print the time of each function")
+    parser.add_argument(
+        "--profile-kernels",
+        action="store_true",
+        help="--profile, with the time of each instruction of kernels; implies --target bytecode",
+    )
+    parser.add_argument(
+        "--trace",
+        type=file_name,
+        metavar="OUT.json",
+        help="run once more and save the time of each call, for Perfetto (ui.perfetto.dev)",
+    )
+    parser.add_argument(
+        "--timeline",
+        type=file_name,
+        metavar="OUT.html",
+        help="run once more and write an HTML page of all stages with the time of each call",
+    )
+    parser.add_argument(
+        "--roofline",
+        nargs="?",
+        const="",
+        type=picture_file,
+        metavar="OUT.svg",
+        help="run once more and compare each kernel with the limits of this machine: print a table, or draw it",
+    )
+    parser.add_argument(
+        "--graph",
+        type=file_name,
+        metavar="OUT.html",
+        help="run once more and write an HTML page of the dataflow graph, colored by the time of each kernel",
+    )
+    add_run_limits(parser)
+    add_build_limits(parser)
+    add_trust_native(parser)
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:

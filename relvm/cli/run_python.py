@@ -13,9 +13,19 @@ from pathlib import Path
 from types import ModuleType
 
 from relvm import onnxruntime
+from relvm.cli.arguments import Parser
 
 
-def run_python(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm run-python --as-onnxruntime program.py"
+    parser.description = "Run a Python program in which `import onnxruntime` imports relvm.onnxruntime."
+    parser.add_argument("--as-onnxruntime", action="store_true", required=True, help="replace onnxruntime by relvm")
+    parser.add_argument("-m", action="store_true", dest="is_module", help="PROGRAM is the name of a module")
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="arguments of the program")
+
+
+def run(options: argparse.Namespace) -> int:
     """Run the program like the command `python`, except that `import onnxruntime` imports relvm's replacement.
 
     Return the exit status.

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from relvm.bytecode.asm_printer import as_text, listing
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import KernelProgram
-from relvm.cli.models import build_model, chosen_target, read_module
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_model
+from relvm.cli.models import build_module, chosen_target, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.codegen.c.module import print_c
@@ -31,8 +33,50 @@ from relvm.vm import Executable
 if TYPE_CHECKING:
     from relvm.explore import Exploration
 
+PICTURES = ("dataflow", "calls", "memory", "liveness")
+# The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
+STAGES = (
+    "given",
+    *(step.name for step in build_pipeline("c")),
+    *("routine", "bytecode", "kernels", "c", "assembly"),
+)
 
-def show(options: argparse.Namespace) -> int:
+
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm show model.onnx --stage fuse_ops"
+    add_model(parser, "an .onnx model, a .relvm file, or (stages bytecode, kernels and c) an executable")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--stage",
+        choices=STAGES,
+        default="infer_types",
+        metavar="STAGE",
+        help="given, a pass such as fuse_ops, routine, bytecode, kernels, c or assembly; default: infer_types",
+    )
+    what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
+    what.add_argument("--memory", action="store_true", help="the same as --picture memory")
+    what.add_argument(
+        "--html", type=file_name, metavar="OUT.html", help="write an HTML page of all stages and the graph"
+    )
+    what.add_argument("--graph", type=file_name, metavar="OUT.html", help="write an HTML page of the dataflow graph")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=file_name,
+        metavar="OUT.svg",
+        help="file for --picture (or .png, .pdf; .html, interactive, for dataflow and calls)",
+    )
+    parser.add_argument(
+        "--function",
+        help="function of --picture (default: the first public one) or of --graph (default: all functions)",
+    )
+    parser.add_argument(
+        "--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="mode that --html shows"
+    )
+    parser.add_argument("--full-constants", action="store_true", help="print large constants in full")
+
+
+def run(options: argparse.Namespace) -> int:
     """Print a model at a compilation stage, or write a picture or an HTML page of it."""
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         put(_executable_text(options))
@@ -68,7 +112,7 @@ def show(options: argparse.Namespace) -> int:
             explored = stages_page(options, assembly=True)
             put(explored["assembly"].text if "assembly" in explored.names else "no kernels in C\n", end="")
         case "bytecode":
-            program = build_model(module, options, "bytecode").program
+            program = build_module(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
         case "kernels":
             lir = lower(_run_passes_to(module, None, options))

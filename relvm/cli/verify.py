@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from relvm.cli.arguments import Parser, file_name
+from relvm.cli.common_arguments import add_json
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.quoting import terminal
@@ -11,7 +13,13 @@ from relvm.tables import BUILTIN_PREFIX
 from relvm.vm import Executable
 
 
-def verify_file(options: argparse.Namespace) -> int:
+def add_arguments(parser: Parser) -> None:
+    parser.example = "relvm verify model.rvm"
+    parser.add_argument("model", type=file_name, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
     """Check an executable as the loader does, including the elements of its tensors.
 
     Print what the executable contains, and which functions of the host it calls.

@@ -149,7 +149,7 @@ def build(
     with resources("build"):
         entry = None if has_observer else build_cache.find_entry(module, exec_mode, chosen, fused, debug, portable)
     if entry and (executable := build_cache.cached_executable(entry)):
-        if exec_mode == "auto" and build_cache.has_bytecode(executable):
+        if exec_mode == "auto":
             compile_in_background(executable, partial(compile_again, module, target, fused=fused), entry)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
@@ -178,7 +178,7 @@ def build(
 
 
 def _read(path: Path) -> Module:
-    from relvm.frontend.load_model import read_model
+    from relvm.frontend.read_model import read_model
 
     if path.suffix in EXECUTABLE_SUFFIXES:
         raise RelvmTypeError(f"build: {path} is already compiled; load it with relvm.vm.load or relvm.load_model")

@@ -22,7 +22,7 @@ from relvm.compiler.disk_cache import key_suffix, record_use, write
 from relvm.data_classes import value_record
 from relvm.errors import RelvmError
 from relvm.runtime.cache_folder import CacheFolder, open_cache
-from relvm.runtime.executable import Executable
+from relvm.runtime.executable import Executable, LoadPolicy
 from relvm.runtime.file_io import map_cached
 
 if TYPE_CHECKING:
@@ -114,15 +114,6 @@ def _entry(*settings: object) -> CacheEntry:
     return CacheEntry(hashlib.sha256(text.encode()).hexdigest())
 
 
-def has_bytecode(executable: Executable) -> bool:
-    """Return whether some functions of an executable are bytecode.
-
-    A build with exec_mode="auto" first writes an executable with bytecode to the cache file, and later replaces it by
-    an executable with native code.
-    """
-    return "bytecode" in map(executable.function_kind, range(executable.function_count))
-
-
 def cached_executable(entry: CacheEntry) -> Executable | None:
     """Return the executable of a cache entry, or None if its file does not exist or cannot be used."""
     try:
@@ -135,7 +126,7 @@ def cached_executable(entry: CacheEntry) -> Executable | None:
             content = map_cached(file, path, key_suffix(_KIND, name))
             if content is None:
                 return None
-            executable = Executable(content, trust_native=False, where=path)
+            executable = Executable(content, LoadPolicy(), where=path)
             record_use(file)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None

@@ -25,10 +25,12 @@ def compile_in_background(
     entry: CacheEntry | None,
     writer: Thread | None = None,
 ) -> None:
-    """Prepare the compilation of the native code of an executable in the background, if there is a C compiler.
+    """Prepare the compilation of the native code of an executable in the background, if it has functions in bytecode.
 
-    It begins when runs of the executable have taken long enough, or when a caller waits for the native code
-    (relvm/runtime/background_compile.py).  Equal executables of one cache entry share one compilation.
+    A build with exec_mode="auto" first writes an executable with bytecode to its cache entry, and later replaces it by
+    an executable with native code.  The compilation, which needs a C compiler, begins when runs of the executable have
+    taken long enough, or when a caller waits for the native code (relvm/runtime/background_compile.py).  Equal
+    executables of one cache entry share one compilation.
 
     compile: a function that takes a callback and the digest of `executable`, and returns the executable with all its
     native code, which states the digest.  Whenever some of the kernels are compiled, `compile` calls the callback with
@@ -36,6 +38,8 @@ def compile_in_background(
     entry: the cache entry for the result, or None.
     writer: the thread that writes `executable` to `entry`.  The result is written after this thread has ended.
     """
+    if not _has_bytecode(executable):
+        return
     digest = executable.digest
 
     def build(publish: Publish[Executable]) -> Executable:
@@ -54,7 +58,7 @@ def compile_in_background(
             writer.join()
         with build_cache.lock_entry(entry, publish.expect_wanted):
             cached = build_cache.cached_executable(entry)
-            if cached and not build_cache.has_bytecode(cached) and cached.replaces == digest:
+            if cached and not _has_bytecode(cached) and cached.replaces == digest:
                 return cached  # another process, started at the same time, has compiled it
             publish.expect_wanted()
             compiled = build(publish)
@@ -77,3 +81,7 @@ def compile_in_background(
         return
     if key:
         _upgrades[key] = executable.upgrade
+
+
+def _has_bytecode(executable: Executable) -> bool:
+    return "bytecode" in map(executable.function_kind, range(executable.function_count))

@@ -53,6 +53,11 @@ class OnnxSource:
     files: dict[Path, memoryview]
 
 
+def is_onnx(model: object) -> bool:
+    """Return whether a model is the path of an .onnx file, or an ONNX model in memory."""
+    return not isinstance(model, str | os.PathLike) or Path(model).suffix == ".onnx"
+
+
 def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
     """Read a model from a path or the bytes of a file, without parsing its graph.
 

@@ -17,10 +17,10 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from relvm.compiler.build_model import build_onnx
 from relvm.errors import RelvmError, RelvmInterrupted
 from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
 from relvm.model import Model, Signature, type_fields
-from relvm.model_loader import build_onnx
 from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
 from relvm.onnxruntime.io_binding import IOBinding
 from relvm.onnxruntime.model_options import apply_model_options

@@ -96,6 +96,32 @@ def _call_key(kind: str, name: str, functions: Mapping[str, Collection[str]]) ->
     return f"packed {name}" if is_shared else name
 
 
+@dataclass(frozen=True)
+class LoadPolicy:
+    """What to accept in an executable that is loaded, and how much of it to check.
+
+    check_only: whether to load the executable only for checking.  It cannot run, and its native code is not loaded.
+    The other fields are the parameters of `Executable.open`.
+    """
+
+    trust_native: bool = False
+    elsewhere: bool = False
+    check_data: bool = False
+    check_only: bool = False
+    functions: Iterable[str] | None = None
+    max_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        expect_type("max_bytes", self.max_bytes, Integral, "an integer")
+        names = _function_names(KERNEL_LIBRARY if self.functions is None else self.functions)
+        object.__setattr__(self, "functions", names)
+
+    def of_portable(self) -> LoadPolicy:
+        """Return the policy for the portable program of the executable, which contains no native code."""
+        functions = ("*",) if self.trust_native else self.functions
+        return LoadPolicy(check_data=self.check_data, check_only=self.check_only, functions=functions)
+
+
 class Executable(Displayed):
     """A verified program.
 
@@ -124,65 +150,60 @@ class Executable(Displayed):
     def __init__(
         self,
         buffer: Any,
+        policy: LoadPolicy,
         *,
-        trust_native: bool,
-        check_data: bool = False,
-        elsewhere: bool = False,
-        check_only: bool = False,
-        functions: Iterable[str] | None = None,
-        max_bytes: int = 0,
         program: Program | None = None,
         where: str = "",
         portable: bool = False,
     ) -> None:
         # buffer: must be 64-byte aligned and must not change, because the tensors in it are not copied.
         # portable: whether to load the portable program that the buffer contains, instead of the executable itself.
-        expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
-        parts = () if trust_native or check_only or portable else native_parts(buffer, where)
+        parts = () if policy.trust_native or policy.check_only or portable else native_parts(buffer, where)
         is_built_by_user = bool(parts) and is_built_here(*parts)
         is_untrusted = bool(parts) and not is_built_by_user
-        if is_untrusted and not elsewhere:
+        if is_untrusted and not policy.elsewhere:
             message = "it contains native code that was not built on this machine; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
-        functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
-        names = [ffi.new("char[]", name.encode()) for name in functions]
+        names = [ffi.new("char[]", name.encode()) for name in policy.functions or ()]
         callable_names = ffi.new("const char *[]", names)
         pointer = ffi.new("rvm_executable **")
         error = ffi.new("rvm_value *")
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         release_object = ffi.cast("void(*)(void *)", binding.RELEASE_OBJECT)
-        chosen = {
-            "trust_native": bool(trust_native or is_built_by_user),
-            "check_only": bool(check_only or is_untrusted),
-        }
-        chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere), "portable": portable}
-        allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
         options = ffi.new(
-            "rvm_load_options *", chosen | allowed | {"release": release_object, "release_argument": held}
+            "rvm_load_options *",
+            {
+                "trust_native": bool(policy.trust_native or is_built_by_user),
+                "check_only": bool(policy.check_only or is_untrusted),
+                "check_data": bool(policy.check_data),
+                "elsewhere": bool(policy.elsewhere),
+                "portable": portable,
+                "functions": callable_names,
+                "function_count": len(names),
+                "max_bytes": int(policy.max_bytes),
+                "release": release_object,
+                "release_argument": held,
+            },
         )
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
         if status:
             release_object(held)
             raise failure(status, error, where)
         self.pointer = pointer[0]
-        self.is_trusted = trust_native
-        self.is_only_checked = check_only
+        self.is_trusted = policy.trust_native
+        self.is_only_checked = policy.check_only
+        self._policy = policy
         self._buffer = buffer
         self._is_portable = portable
         self._where = where
-        portable_functions = ("*",) if trust_native else functions
-        self._inner_options: dict[str, Any] = {
-            "check_data": check_data,
-            "check_only": check_only,
-            "functions": portable_functions,
-        }
+        self._cannot_run_reason = ""
         if is_untrusted:
             self._cannot_run_reason = "it contains native code that was not built on this machine and is not trusted"
-        else:
-            self._cannot_run_reason = "the executable was loaded for checking only and cannot run" if check_only else ""
+        elif policy.check_only:
+            self._cannot_run_reason = "the executable was loaded for checking only and cannot run"
         self.upgrade: Upgrade[Executable] | None = None
         if program:
             self.program = program
@@ -215,7 +236,7 @@ class Executable(Displayed):
         held = replace(program, constants=decode_constants(buffer))  # use the tensors in the buffer, not a second copy
         if held.portable:
             held = replace(held, portable=replace(held.portable, constants=decode_constants(buffer, portable=True)))
-        return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
+        return cls(buffer, LoadPolicy(trust_native=True, elsewhere=elsewhere, functions=("*",)), program=held)
 
     def record_built(self) -> None:
         """Record that this user built the executable on this machine.
@@ -263,7 +284,7 @@ class Executable(Displayed):
             raise RelvmTypeError(f"from_bytes: expected bytes, got {type(content).__name__}") from None
         buffer = aligned_buffer(len(view))
         memoryview(buffer.data)[:] = view
-        return cls(buffer, trust_native=trust_native, elsewhere=elsewhere, functions=functions)
+        return cls(buffer, LoadPolicy(trust_native=trust_native, elsewhere=elsewhere, functions=functions))
 
     @classmethod
     def open(
@@ -318,15 +339,8 @@ class Executable(Displayed):
             The native code is not trusted, or is for another processor or version; the program calls a function that is
             not allowed; or the file is too large.
         """
-        return cls(
-            map_executable(path),
-            trust_native=trust_native,
-            elsewhere=elsewhere,
-            check_data=check_data,
-            functions=functions,
-            max_bytes=max_bytes,
-            where=str(path),
-        )
+        policy = LoadPolicy(trust_native, elsewhere, check_data, functions=functions, max_bytes=max_bytes)
+        return cls(map_executable(path), policy, where=str(path))
 
     @classmethod
     def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
@@ -347,13 +361,8 @@ class Executable(Displayed):
         OSError, RelvmFormatError, RelvmUnsupportedError
             The file cannot be read, is damaged or not an executable, or has an unsupported version.
         """
-        options: dict[str, Any] = {
-            "trust_native": False,
-            "check_data": check_data,
-            "check_only": True,
-            "functions": ("*",),
-        }
-        executable = cls(map_executable(path), **options, where=str(path))
+        policy = LoadPolicy(check_data=check_data, check_only=True, functions=("*",))
+        executable = cls(map_executable(path), policy, where=str(path))
         if check_data:
             executable._open_portable()
         return executable
@@ -469,7 +478,7 @@ class Executable(Displayed):
         if self._is_portable or "portable" not in unpack_sections(self._buffer):
             return None
         where = f"{self._where or 'the executable'}: its portable program"
-        return Executable(self._buffer, trust_native=False, portable=True, **self._inner_options, where=where)
+        return Executable(self._buffer, self._policy.of_portable(), portable=True, where=where)
 
     def as_text(self) -> str:
         """Return the program as a text listing.  relvm.bytecode.asm_parser.parse_text parses such a listing."""

@@ -11,8 +11,9 @@ import numpy as np
 from relvm._native import ffi, lib
 from relvm.bytecode.program import scalar_kind
 from relvm.display import short_text
-from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmTypeError, near_matches
 from relvm.quoting import terminal
+from relvm.runtime.binding import Reference
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import FUNCTION
 from relvm.runtime.invoke import Invoker, PreparedCall
@@ -45,22 +46,25 @@ class Function(Closure):
     index
         The index of the function in the function table.
     inputs
-        The pre-bound inputs of all functions of the machine, by function name.
+        A call of the function with its pre-bound inputs, or None.
+    output
+        The result of the last run on the pre-bound inputs, or None.
     """
 
-    __slots__ = ("index", "inputs", "name")
+    __slots__ = ("index", "inputs", "name", "output")
     name: str
     index: int
-    inputs: Mapping[str, PreparedCall]
+    inputs: PreparedCall | None
+    output: Reference | None
 
-    def __new__(cls, runner: Invoker, name: str, index: int, inputs: Mapping[str, PreparedCall]) -> Function:
+    def __new__(cls, runner: Invoker, name: str, index: int) -> Function:
         words = ffi.new("int64_t[2]")
         ffi.cast("rvm_value *", words)[0] = lib.rvm_machine_function(runner.machine, index)
         assert words[0] == FUNCTION
         function = super().__new__(cls, runner, FUNCTION, words[1])
         function.name = name
         function.index = index
-        function.inputs = inputs
+        function.inputs = function.output = None
         return function
 
     @property
@@ -103,7 +107,7 @@ class Function(Closure):
             The error that the machine raises.
         """
         self.objects.expect_open(self.name)
-        if self.name in self.inputs:
+        if self.inputs is not None:
             raise self.inputs_bound_error()
         return self.call(*self.order_arguments(arguments, named))
 
@@ -114,6 +118,44 @@ class Function(Closure):
             self.plain_argument(k, each) if isinstance(each, np.generic) else each for k, each in enumerate(ordered)
         ]
         return PreparedCall(self.objects, self.name, self.index, plain, self.argument_name)
+
+    def prepared_call(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
+        """Return a PreparedCall with the given arguments or, if none are given, with the pre-bound inputs, if there are
+        any.  Raise RelvmArgumentError if arguments are given although inputs are pre-bound.
+        """
+        if self.inputs is None:
+            return self.prepare(arguments, named)
+        if arguments or named:
+            raise self.inputs_bound_error()
+        return self.inputs
+
+    def set_inputs(self, arguments: tuple, named: Mapping[str, Any]) -> None:
+        """Pre-bind the inputs, so that a direct call is an error.  See VirtualMachine.set_input."""
+        self.inputs, self.output = self.prepare(arguments, named), None
+        self.direct = False
+
+    def clear_inputs(self) -> None:
+        """Remove the pre-bound inputs and the output, if there are any."""
+        self.inputs = self.output = None
+        self.direct = True
+
+    def run_on_inputs(self) -> None:
+        """Run the function on its pre-bound inputs, and store the result in `output`, or None if the run failed."""
+        if self.inputs is None:
+            raise RelvmArgumentError(f"{self.name}: no inputs are set; call set_input({self.name!r}, ...) first")
+        try:
+            self.output = self.inputs.run()
+        except RelvmBusyError:  # the function did not run
+            raise
+        except BaseException:
+            self.output = None
+            raise
+
+    def expect_output(self) -> Reference:
+        """Return `output`.  Raise RelvmArgumentError if it is None."""
+        if self.output is None:
+            raise RelvmArgumentError(f"{self.name}: no outputs yet; call set_input and invoke_stateful first")
+        return self.output
 
     def plain_argument(self, k: int, value: np.generic) -> Any:
         """Return `value` as the number that argument k should be, or unchanged if it should be a tensor.
@@ -193,19 +235,20 @@ class SavedFunction:
 
         Raise RelvmArgumentError if arguments are given.
         """
-        if arguments or named:
-            raise self.extra_arguments_error()
+        prepared = self.prepared_call(arguments, named)
         if self.include_return:
-            return self.prepared.value()
-        self.prepared.run()
+            return prepared.value()
+        prepared.run()
         return None
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
-    def extra_arguments_error(self) -> RelvmArgumentError:
-        """Return the error that is raised if a call passes arguments, because all arguments are already bound."""
-        return RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
+    def prepared_call(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
+        """Return the PreparedCall.  Raise RelvmArgumentError if arguments are given, because all are already bound."""
+        if arguments or named:
+            raise RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
+        return self.prepared
 
     def __repr__(self) -> str:
         return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -21,13 +20,12 @@ from relvm.errors import (
     known_names,
 )
 from relvm.quoting import terminal
-from relvm.runtime.binding import Reference
 from relvm.runtime.convert import TUPLE
 from relvm.runtime.debug_hook import MachineDebugger
 from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
-from relvm.runtime.invoke import Instrument, Invoker, PreparedCall
+from relvm.runtime.invoke import Instrument, Invoker
 from relvm.runtime.machine_limits import expect_limit, nanoseconds, thread_count
 from relvm.runtime.packed_func import provide_all
 from relvm.runtime.print_values import print_values
@@ -144,8 +142,6 @@ class VirtualMachine(Displayed):
         self._runner.shares = bool(results_may_share)
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
-        self._inputs: dict[str, PreparedCall] = {}
-        self._outputs: dict[str, Reference] = {}
 
     # ---- functions ----
 
@@ -312,16 +308,11 @@ class VirtualMachine(Displayed):
         >>> machine.get_outputs("pair"), machine.get_output_arity("pair")
         ((1, 2), 2)
         """
-        function = self._function(name)
-        self._inputs[name] = function.prepare(arguments, named)
-        self._outputs.pop(name, None)
-        function.direct = False
+        self._function(name).set_inputs(arguments, named)
 
     def clear_input(self, name: str) -> None:
         """Remove the pre-bound inputs and the stored outputs of the function `name`, if it has any."""
-        self._function(name).direct = True
-        self._inputs.pop(name, None)
-        self._outputs.pop(name, None)
+        self._function(name).clear_inputs()
 
     def invoke_stateful(self, name: str) -> None:
         """Run the function `name` on its pre-bound inputs, and store the result for `get_outputs`.
@@ -333,16 +324,7 @@ class VirtualMachine(Displayed):
         RelvmError
             The run failed.  In this case, the function has no outputs.
         """
-        self._function(name)
-        if name not in self._inputs:
-            raise RelvmArgumentError(f"{name}: no inputs are set; call set_input({name!r}, ...) first")
-        try:
-            self._outputs[name] = self._inputs[name].run()
-        except RelvmBusyError:  # the function did not run
-            raise
-        except BaseException:
-            self._outputs.pop(name, None)
-            raise
+        self._function(name).run_on_inputs()
 
     def get_outputs(self, name: str) -> Any:
         """Return the result of the last `invoke_stateful` of the function `name`, in the same form as the result of a
@@ -353,12 +335,12 @@ class VirtualMachine(Displayed):
         RelvmArgumentError
             The function has not run since its inputs were bound.
         """
-        return self._runner.convert_result(name, self._output(name))
+        return self._runner.convert_result(name, self._function(name).expect_output())
 
     def get_output_arity(self, name: str) -> int:
         """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if the result is not a
         tuple.  Raise RelvmArgumentError if the function has not run since its inputs were bound."""
-        reference = self._output(name)
+        reference = self._function(name).expect_output()
         return ffi.cast("rvm_tuple *", reference.address).size if reference.tag == TUPLE else -1
 
     # ---- measuring and watching ----
@@ -398,7 +380,7 @@ class VirtualMachine(Displayed):
         (3, True)
         """
         self[name]
-        return TimeEvaluator(partial(self._prepare_call, name), number, repeat, min_repeat_ms)
+        return TimeEvaluator(lambda *call: self[name].prepared_call(*call), number, repeat, min_repeat_ms)
 
     def profile(
         self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
@@ -431,7 +413,7 @@ class VirtualMachine(Displayed):
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
-        return measure(self._prepare_call(name, arguments, named), kernels=bool(kernels), timeline=bool(timeline))
+        return measure(self[name].prepared_call(arguments, named), kernels=bool(kernels), timeline=bool(timeline))
 
     def set_instrument(self, callback: Instrument | None) -> None:
         """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or
@@ -529,7 +511,7 @@ class VirtualMachine(Displayed):
             function.direct = False  # so that each call checks whether the machine is closed
         self._open.close()
         self._open = None
-        self._functions, self._saved, self._inputs, self._outputs = {}, {}, {}, {}
+        self._functions, self._saved = {}, {}
 
     def __enter__(self) -> VirtualMachine:
         return self
@@ -554,29 +536,8 @@ class VirtualMachine(Displayed):
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "Python cannot call a packed function or kernel:"
             raise RelvmNameError(f"{what} {name}{known_names(name, [*self.functions, *self._saved])}")
-        self._functions[name] = Function(self._runner, name, index, self._inputs)
+        self._functions[name] = Function(self._runner, name, index)
         return self._functions[name]
-
-    def _prepare_call(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall with the given arguments or, if none are given, with the saved or pre-bound arguments.
-        Raise RelvmArgumentError if arguments are given although some are saved or pre-bound."""
-        has_arguments = bool(arguments or named)
-        function = self[name]
-        if isinstance(function, SavedFunction):
-            if has_arguments:
-                raise function.extra_arguments_error()
-            return function.prepared
-        if name not in self._inputs:
-            return function.prepare(arguments, named)
-        if has_arguments:
-            raise function.inputs_bound_error()
-        return self._inputs[name]
-
-    def _output(self, name: str) -> Reference:
-        self._function(name)
-        if name not in self._outputs:
-            raise RelvmArgumentError(f"{name}: no outputs yet; call set_input and invoke_stateful first")
-        return self._outputs[name]
 
     def _is_callable(self, index: int) -> bool:
         if self.executable.function_kind(index) not in ("bytecode", "native"):

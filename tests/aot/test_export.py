@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from exported import Failed, compile_programs, make, run_program
-from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
+from support.modes import assert_same_bits, plain
 
 from relvm import aot, vm
 from relvm.cli.main import main

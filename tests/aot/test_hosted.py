@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
 from programs_ahead import PROGRAMS, Program, numbers
+from support.modes import assert_same_bits, plain
 
 from relvm import aot, vm
 from relvm.aot.lower.assign_storage import assign_storage

@@ -1,4 +1,4 @@
-"""Properties of all exports.  tests/ahead.py exports the programs that other tests run in every mode."""
+"""Properties of all exports.  tests/support/aot_export.py exports the programs that other tests run in every mode."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ahead import REFUSED
+from support.aot_export import REFUSED
 
 TESTS = Path(__file__).parents[1]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exported import compile_programs, make, run_program
-from modes import assert_same_bits, plain
 from real_models import DIGITS, DIMS, SMALL, digits, digits_model, real_model, write_with_trial
+from support.modes import assert_same_bits, plain
 
 from relvm import aot, vm
 from relvm.compiler.find_compiler import find_compiler

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handmade import BUILTINS, EVERYTHING, program_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support.assembly_programs import BUILTINS, EVERYTHING, program_of
 
 from relvm.bytecode.asm_parser import parse_text
 from relvm.bytecode.asm_printer import HEADLINE, as_text

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from handmade import EVERYTHING, program_of, same_program
+from support.assembly_programs import EVERYTHING, program_of, same_program
 
 from relvm.bytecode.container import aligned_buffer, crc32c, pack_sections, unpack_sections
 from relvm.bytecode.decode import decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handmade import EVERYTHING, program_of
+from support.assembly_programs import EVERYTHING, program_of
 
 from relvm import vm
 from relvm.bytecode.program import Argument, FunctionEntry, Instruction, NativeCode, Program, ret

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from c_compiler import run_compiler
-from modes import MODES
+from support.c_compiler import run_compiler
+from support.modes import MODES
 
 from relvm.bytecode.decode import decode
 from relvm.bytecode.encode import encode

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 from test_c import HERE, INCLUDES, LIBRARIES, SOURCES, TESTS, WARNINGS, compile_c, compile_native_library
 
-COVERED = ("load", "executable", "constants", "verify", "predecode", "interpreter", "call", "kernel_verify")
+COVERED = (
+    *("load", "executable", "constants", "verify", "register_types", "predecode", "interpreter", "call"),
+    "kernel_verify",
+)
 NAMES = [f"{stem}.c" for stem in COVERED]
 NEVER = "never: "
 GCC, GCOV = shutil.which("gcc"), shutil.which("gcov")

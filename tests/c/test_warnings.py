@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from c_compiler import run_compiler
-from documents import ROOT
+from support.c_compiler import run_compiler
+from support.documents import ROOT
 
 from relvm.codegen.c.module import CSource, print_c
 from relvm.compiler.build import lower

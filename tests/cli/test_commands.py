@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -11,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.c_compiler import started_compilers, stuck_compiler, wait_until_ended
+from support.command import relvm
+from support.modes import MODES
 
 from relvm import vm
-from relvm.cli.main import PICTURES
+from relvm.cli.show import PICTURES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
 
@@ -23,11 +24,6 @@ TEXT = """def main(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3]) {
   return (y, add(x, y))
 }
 """
-
-
-def relvm(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "relvm", *arguments]
-    return subprocess.run(command, cwd=cwd, input="", capture_output=True, text=True, env=os.environ | environment)
 
 
 @pytest.fixture
@@ -199,22 +195,6 @@ def test_a_run_that_fails_prints_the_stack_trace(folder: Path) -> None:
     assert frame.startswith("  in main at instruction ") and frame.endswith(": result (line 2, column 10)")
 
 
-def stuck_compiler(folder: Path) -> dict[str, str]:
-    """Return environment variables for a C compiler that never ends.  It starts a process, as gcc does.
-
-    The processes write their ids to the file `started`.
-    """
-    slow = folder / "slow"
-    slow.write_text(
-        '#!/bin/sh\ncase "$*" in *--version*|*-dM*) exec gcc "$@";; esac\nsleep 600 &\n'
-        f'echo $$ $! >> "{folder}/started"\nwait\n'
-    )
-    slow.chmod(0o755)
-    temporary = folder / "temporary"
-    temporary.mkdir()
-    return {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(temporary)}
-
-
 def test_a_run_ends_when_its_result_is_printed(folder: Path) -> None:
     done = relvm("run", "model.relvm", "--input", "x=x.npy", cwd=folder, **stuck_compiler(folder))
     assert done.returncode == 0 and "float32[1, 3]" in done.stdout
@@ -225,24 +205,17 @@ def test_a_run_ends_when_its_result_is_printed(folder: Path) -> None:
 def test_ctrl_c_ends_the_compiler_and_its_processes(folder: Path) -> None:
     command = [sys.executable, "-m", "relvm", "run", "model.relvm", "--input", "x=x.npy", "--repeat", "2"]
     environment = os.environ | stuck_compiler(folder)
-    started = folder / "started"
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=folder, env=environment, **streams) as run:
-        while not (started.exists() and started.read_text().endswith("\n")):
+        while not started_compilers(folder):
             assert run.poll() is None
         run.send_signal(signal.SIGINT)
         _, error = run.communicate(timeout=60)
     assert (run.returncode, error) == (130, "relvm: interrupted\n")
-    for process in started.read_text().split():
-        wait_until_ended(int(process))
+    for compiler, child, _ in started_compilers(folder):
+        wait_until_ended(compiler)
+        wait_until_ended(child)
     assert not list((folder / "temporary").iterdir())
-
-
-def wait_until_ended(process: int) -> None:
-    """Wait until a process has ended.  A process whose parent has ended can remain as a zombie for a moment."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            pass
 
 
 def test_run_prints_the_instructions_of_kernels(folder: Path) -> None:

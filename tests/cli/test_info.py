@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cli.test_commands import TEXT, relvm
+from cli.test_commands import TEXT
 from frontend.onnx_models import onnx
+from support.command import relvm
 
 from relvm.cli import bench
 from relvm.cli.main import main

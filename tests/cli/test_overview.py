@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from relvm.cli import bench
 from relvm.cli.arguments import Words
-from relvm.cli.main import COMPARED_MODES, RUNTIMES, main, make_parser
-from relvm.cli.overview import EXAMPLES
-from relvm.explore.compare.run import MODES, ONNXRUNTIME
+from relvm.cli.help import COMMANDS
+from relvm.cli.main import main, make_parser
 
-COMMANDS = make_parser().parse_args(["help"]).parsers
-
-
-def test_lists_of_choices_are_those_of_the_library() -> None:
-    """The parser does not import the library, to start quickly."""
-    assert (*MODES, ONNXRUNTIME) == COMPARED_MODES
-    assert tuple(bench.RUNTIMES) == RUNTIMES
+PARSERS = make_parser(COMMANDS).get_default("parsers")
+EXAMPLES = {name: parser.example for name, parser in PARSERS.items()}
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"]])
@@ -44,7 +37,7 @@ def test_a_command_is_described_with_an_example(command: str, capsys: pytest.Cap
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES.values() if each.startswith("relvm ")])
 def test_an_example_is_a_valid_command_line(example: str) -> None:
-    make_parser().parse_args(shlex.split(example)[1:])
+    make_parser(COMMANDS).parse_args(shlex.split(example)[1:])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +57,7 @@ def test_an_unknown_command(arguments: list[str], message: str, capsys: pytest.C
 
 CHOICES = {
     (command, action.option_strings[0], choice)
-    for command, parser in COMMANDS.items()
+    for command, parser in PARSERS.items()
     for action in parser._actions
     if action.option_strings
     for choice in (action.words if isinstance(action, Words) else action.choices or ())
@@ -81,7 +74,7 @@ def misspelled(word: str) -> set[str]:
 def test_each_choice_is_suggested_if_it_is_misspelled(
     command: str, option: str, choice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parser = COMMANDS[command]
+    parser = PARSERS[command]
     for word in misspelled(choice) - {each for _, _, each in CHOICES}:
         with pytest.raises(SystemExit):
             parser.parse_args(["model.onnx", "-o", "out", option, word])

@@ -10,8 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from relvm.cli.main import QUANTIZATION_MODES, main
-from relvm.quantization import MODES
+from relvm.cli import main
 
 MODEL = '<ir_version: 8, opset_import: ["" : 17]> g (float[batch,16] x) => (float[batch,8] y) { y = MatMul(x, w) }'
 
@@ -29,10 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         np.savez(tmp_path / "samples" / f"{number}.npz", x=np.full((1, 16), number, np.float32))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_the_modes_are_those_of_the_function() -> None:
-    assert QUANTIZATION_MODES == MODES
 
 
 @pytest.mark.parametrize(

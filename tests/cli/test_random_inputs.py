@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.test_commands import relvm
 from frontend.onnx_models import make_model, onnx
 from onnx import helper
+from support.command import relvm
 
 
 @pytest.fixture

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.command import relvm
+from support.modes import MODES
 
 MODELS = {
     "spin": "def main(x: f32[2]) -> (f32[2], i64) = (x, @loop(1))\n"
@@ -22,11 +20,6 @@ LIMITS = [
     ("spin", ("--max-steps", "1000000"), "RelvmTimeoutError: the run exceeded its limit of 1000000 steps"),
     ("large", ("--max-bytes", "1000000"), "of 1000000 bytes (--max-bytes) are in use"),
 ]
-
-
-def relvm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "relvm", *arguments]
-    return subprocess.run(command, cwd=cwd, input="", capture_output=True, text=True, env=os.environ, timeout=120)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from frontend.onnx_models import onnx
 
+from relvm.cli.help import COMMANDS as ALL_COMMANDS
 from relvm.cli.main import main, make_parser
 
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
@@ -33,7 +34,7 @@ PROGRAM_COMMANDS = ("run", "bench", "compare", "debug")  # in which --dim sets t
 
 def test_every_command_with_sizes_is_tested() -> None:
     """`explore` starts a server, and passes --dim to the functions that `show` calls."""
-    parsers = make_parser().parse_args(["help"]).parsers
+    parsers = make_parser(ALL_COMMANDS).get_default("parsers")
     assert {name for name, each in parsers.items() if "--dim" in each._option_string_actions} == {*COMMANDS, "explore"}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_compiler import run_compiler
+from support.c_compiler import run_compiler
 
 from relvm.aot.c.expressions import scalar_expression
 from relvm.aot.c.kernels import plain_signature, print_plain_kernel

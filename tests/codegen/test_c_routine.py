@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.codegen.c.function import PART_STATEMENTS, print_routine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cases import Case, check_case, golden
+from support.golden_cases import Case, check_case, golden
 
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.codegen.c.kernel import print_kernel

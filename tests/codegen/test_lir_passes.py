@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cases import Case, check_case, golden
+from support.golden_cases import Case, check_case, golden
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.frontend.text import parse_module

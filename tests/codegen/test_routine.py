@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import Case, check_case, golden
+from support.golden_cases import Case, check_case, golden
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmVerifyError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import Case, golden, read_cases
+from support.golden_cases import Case, golden, read_cases
 
 from relvm import vm
 from relvm.compiler.build import build_routines, lower

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import tables, vm
 from relvm._native import lib

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
+from support.modes import assert_same_bits, plain
 
 from relvm import vm
 from relvm.codegen.lower_to_lir import lower_to_routines

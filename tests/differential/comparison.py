@@ -12,8 +12,8 @@ from differential.onnxruntime_process import OnnxRuntimeProcess, OnnxRuntimeRefu
 from differential.random_models import RandomModel, draw
 from frontend.onnx_answers import outputs
 from frontend.onnx_models import onnx
-from modes import plain
 from onnx import helper
+from support.modes import plain
 
 from relvm import vm
 from relvm.errors import RelvmError

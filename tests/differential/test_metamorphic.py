@@ -11,8 +11,8 @@ from differential.onnxruntime_process import OnnxRuntimeProcess
 from differential.random_models import RandomModel, draw
 from frontend.onnx_answers import outputs
 from frontend.onnx_models import make_model
-from modes import assert_same_bits, plain
 from onnx import helper
+from support.modes import assert_same_bits, plain
 
 from relvm import vm
 from relvm.errors import RelvmError

@@ -14,11 +14,12 @@ import numpy as np
 import psutil  # a dependency of Dask
 import pytest
 from distributed import Client
+from support.command import relvm
 
 from relvm import vm
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmFormatError
-from relvm.frontend.load_model import read_model
+from relvm.frontend.read_model import read_model
 from relvm.frontend.text import parse_module
 
 # Takes about 30 ms for each file.
@@ -27,10 +28,6 @@ def loop(i: i64) -> i64 = if i > 0 then @loop(i - 1) else i
 """
 FILES = 60
 DOUBLE = "def main(x: f32[n]) -> f32[n] = add(x, x)\n"
-
-
-def relvm(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "relvm", *arguments], cwd=cwd, capture_output=True, text=True)
 
 
 @pytest.fixture

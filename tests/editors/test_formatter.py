@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from documents import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from support.documents import ROOT
 
 from relvm.editors.formatter import format_text
 from relvm.errors import RelvmSyntaxError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from documents import ROOT
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Error, Keyword, Name, Number, String
+from support.documents import ROOT
 
 from relvm.editors.pygments_lexer import RelvmLexer
 from relvm.frontend.text.lexer import Source, tokenize

@@ -13,9 +13,9 @@ from string import punctuation
 from typing import Any
 
 import pytest
-from documents import ROOT
 from editors.test_pygments_lexer import BLOCKS
 from pygments.token import Keyword, Name, Operator, Punctuation
+from support.documents import ROOT
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.editors.pygments_lexer import RelvmLexer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -12,23 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ROOT
 from editors.test_textmate_grammar import EXAMPLE
+from support.documents import ROOT
 
 from relvm.cli import dap
+from relvm.cli.help import COMMANDS
 from relvm.cli.main import make_parser
 from relvm.editors.pygments_lexer import RelvmLexer
 from relvm.editors.textmate_grammar import textmate_grammar
 
 FOLDER = ROOT / "editors" / "vscode"
 MANIFEST = json.loads((FOLDER / "package.json").read_text())
+PARSERS = make_parser(COMMANDS).get_default("parsers")
 CONTRIBUTED = MANIFEST["contributes"]
 SOURCES = "\n".join(path.read_text() for path in sorted((FOLDER / "src").glob("*.ts")))
-
-
-def subcommands() -> dict[str, argparse.ArgumentParser]:
-    (found,) = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return found.choices
 
 
 def test_the_language_is_that_of_the_lexer_and_the_grammar() -> None:
@@ -59,7 +55,7 @@ def test_launch_has_the_attributes_of_the_debug_adapter() -> None:
     (debugger,) = CONTRIBUTED["debuggers"]
     attributes = debugger["configurationAttributes"]["launch"]["properties"]
     assert attributes.keys() == {"program", "stopOnEntry", *dap._TEXTS, *dap._MAPPINGS, *dap._SWITCHES}
-    debug = subcommands()["debug"]._option_string_actions
+    debug = PARSERS["debug"]._option_string_actions
     assert attributes["execMode"]["enum"] == list(debug["--exec-mode"].choices)
     assert attributes["function"]["default"] == debug["--function"].default
     assert attributes["target"]["default"] == debug["--target"].default
@@ -83,11 +79,11 @@ def test_the_commands_exist() -> None:
     for items in CONTRIBUTED["menus"].values():
         assert {each["command"] for each in items} <= contributed
     tasks = CONTRIBUTED["taskDefinitions"][0]["properties"]["command"]["enum"]
-    assert set(tasks) <= subcommands().keys()
+    assert set(tasks) <= PARSERS.keys()
     calls = re.findall(r'relvm(?:Arguments|Task)\("(\w+)"(.*)', SOURCES)
     assert {name for name, _ in calls} >= {"lsp", "dap", "show", "explore", "compile", "run"}
     for name, rest in calls:
-        assert set(re.findall(r'"(-.*?)"', rest)) <= subcommands()[name]._option_string_actions.keys(), name
+        assert set(re.findall(r'"(-.*?)"', rest)) <= PARSERS[name]._option_string_actions.keys(), name
 
 
 def test_the_problem_matcher_finds_the_place_of_an_error(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from modes import MODES
 from serving import LAYERS
+from support.modes import MODES
 
 from relvm import vm
 from relvm.frontend.text import parse_module

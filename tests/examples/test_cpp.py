@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from documents import ROOT, blocks, small_model
+from support.documents import ROOT, blocks, small_model
 
 import relvm
 from relvm import vm

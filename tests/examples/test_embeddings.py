@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 pytest.importorskip("tokenizers")
 

@@ -15,7 +15,6 @@ import httpx
 import numpy as np
 import onnx
 import pytest
-from modes import MODES
 from serve.__main__ import listen
 from serve.__main__ import main as serve_main
 from serve.app import STATUS, make_app
@@ -37,6 +36,7 @@ from serving import (
     serving,
 )
 from starlette.requests import Request
+from support.modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError

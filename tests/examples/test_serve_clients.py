@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 import pytest
 import tritonclient.http as triton
-from documents import ROOT, blocks, commands
 from serve.load import start
+from support.documents import ROOT, blocks, commands
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 import relvm

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from own_kernels import KERNELS
+from support.own_kernels import KERNELS
 
 from relvm import vm
 from relvm.bytecode.kernel_program import KernelProgram

@@ -26,6 +26,7 @@ import onnx.parser
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
+from support.c_compiler import started_compilers, stuck_compiler, wait_until_ended
 
 from relvm.cli import main
 from relvm.explore.live import connections
@@ -221,16 +222,9 @@ def test_a_process_that_is_ended_leaves_no_files_and_no_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process of a live page that is ended, at the time limit or when nobody waits, also ends its C compiler."""
-    temporary, compiler, began = tmp_path / "temporary", tmp_path / "cc", tmp_path / "began"
-    compiler.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && exit\necho "$TMPDIR" $$ > {began}.new\nmv {began}.new {began}\n'
-        "exec sleep 600 > /dev/null 2>&1\n"
-    )
-    compiler.chmod(0o755)
-    temporary.mkdir()
-    monkeypatch.setenv("RELVM_CC", str(compiler))
-    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("TMPDIR", str(temporary))
+    for name, value in stuck_compiler(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    temporary = tmp_path / "temporary"
     monkeypatch.setattr(tempfile, "tempdir", None)
     request = BuildRequest(TEXT, assembly=True)
 
@@ -238,7 +232,7 @@ def test_a_process_that_is_ended_leaves_no_files_and_no_compiler(
         return False
 
     async def is_abandoned() -> bool:
-        return began.exists()
+        return bool(started_compilers(tmp_path))
 
     async def end(max_seconds: int, abandoned: Callable[[], Awaitable[bool]]) -> None:
         builder = Builder("model.relvm", max_seconds=max_seconds)
@@ -254,22 +248,12 @@ def test_a_process_that_is_ended_leaves_no_files_and_no_compiler(
             else contextlib.nullcontext()
         ):
             asyncio.run(end(max_seconds, abandoned))
-        folder, process = began.read_text().split()
-        assert Path(folder).is_relative_to(temporary)  # also the compiler's temporary files are there
+        for compiler, child, folder in started_compilers(tmp_path):
+            assert folder.is_relative_to(temporary)  # also the compiler's temporary files are there
+            wait_until_ended(compiler)
+            wait_until_ended(child)
         assert list(temporary.iterdir()) == []
-        deadline = time.monotonic() + 60  # the end of a process that was killed is not immediate
-        while is_running(process) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not is_running(process)
-        began.unlink()
-
-
-def is_running(number: str) -> bool:
-    """Return whether a process runs.   number: its process ID."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        (tmp_path / "started").unlink()
 
 
 def test_a_run_that_takes_too_long_is_ended() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from relvm import ops
-from relvm.cli.main import STAGES, main
+from relvm.cli import main
+from relvm.cli.show import STAGES
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmIndexError, RelvmNameError
 from relvm.explore import Exploration, explore
 from relvm.frontend.script import module_of, script

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_models import onnx
-from modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, machines_of_forms, plain
+from support.modes import C_WAYS, FEWER_WAYS, assert_same_bits, machines, machines_of_forms, plain
 
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import dtype_of

@@ -22,8 +22,8 @@ from frontend.onnx_answers import Machines, machines_of_models
 from frontend.onnx_excluded import OTHERWISE, RANDOM, REFUSED
 from frontend.onnx_models import onnx
 from frontend.onnx_suite import node_cases
-from modes import C_WAYS, MODES, assert_same_bits, plain
 from onnx.backend.test import BackendTest
+from support.modes import C_WAYS, MODES, assert_same_bits, plain
 
 from relvm.errors import RelvmError
 from relvm.onnx_backend import RelvmBackend, RelvmRep

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from modes import FEWER_WAYS
+from support.modes import FEWER_WAYS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
-from modes import machines, plain
+from support.modes import machines, plain
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx

@@ -12,7 +12,8 @@ from frontend.onnx_models import make_model, onnx
 from onnx import helper
 
 import relvm
-from relvm import model_loader, vm
+from relvm import vm
+from relvm.compiler import build_model
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.onnx import from_onnx
@@ -73,7 +74,7 @@ def test_a_file_that_is_replaced_before_its_native_code_is_compiled(
         compile_in_background(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(model_loader, "compile_in_background", replace_and_compile)
+        patch.setattr(build_model, "compile_in_background", replace_and_compile)
         model = relvm.load_model(path)
     with pytest.raises(RelvmFormatError, match=r"model\.onnx: the file has changed since the model was loaded"):
         model.wait_compiled(60)

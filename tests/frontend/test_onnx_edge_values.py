@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import assert_answers, onnxruntime_answers, outputs
 from frontend.onnx_models import make_model, parse_model
-from modes import machines, plain
 from onnx import helper
+from support.modes import machines, plain
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx

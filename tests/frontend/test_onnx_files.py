@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.model_file import read_model
+from relvm.frontend.onnx.model_file import read_model_file
 from relvm.ir.interpreter import evaluate
 
 LARGE = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
@@ -28,7 +28,7 @@ def large_model() -> onnx.ModelProto:
 def test_large_initializers_stay_in_their_file(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(large_model(), path)
-    file = read_model(path)
+    file = read_model_file(path)
     weights, small = file.proto.graph.initializer
     assert not weights.HasField("raw_data") and small.HasField("raw_data")
     array = file.array(weights, "w")
@@ -59,7 +59,7 @@ def test_external_data_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "weights").write_bytes(b"12345678" + LARGE.tobytes() + b"rest")
     external(tmp_path / "model.onnx", location="sub/weights", offset=8, length=LARGE.nbytes)
-    file = read_model(tmp_path / "model.onnx")
+    file = read_model_file(tmp_path / "model.onnx")
     assert "sub/weights" in file.digest
     array = file.array(file.proto.graph.initializer[0], "w")
     (content,) = file.files.values()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import assert_answers, onnxruntime_answers, outputs
 from frontend.onnx_models import onnx
-from modes import run_everywhere
 from onnx import parser
+from support.modes import run_everywhere
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

@@ -10,9 +10,9 @@ import pytest
 from frontend.onnx_answers import assert_answers, outputs
 from frontend.onnx_models import make_model, parse_model
 from frontend.onnx_operators import OPERATORS
-from modes import machines, run_everywhere
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import machines, run_everywhere
 
 from relvm.errors import (
     RelvmArgumentError,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from frontend.onnx_models import make_model, parse_model
-from modes import machines
 from onnx import ModelProto, helper, numpy_helper
+from support.modes import machines
 
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.frontend.onnx import from_onnx

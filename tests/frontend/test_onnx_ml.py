@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers
 from frontend.onnx_models import onnx
-from modes import FEWER_WAYS, machines
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import FEWER_WAYS, machines
 
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

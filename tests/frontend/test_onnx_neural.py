@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import Machines, answers, assert_answers, machines_of_models, onnxruntime_answers
 from frontend.onnx_models import make_model, parse_model
-from modes import FEWER_WAYS
-from modes import machines as machines_of
 from onnx import ModelProto, helper
+from support.modes import FEWER_WAYS
+from support.modes import machines as machines_of
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

@@ -14,9 +14,9 @@ from frontend.drafts.draft import Draft
 from frontend.drafts.operators import OPERATORS
 from frontend.onnx_answers import assert_answers, onnxruntime_answers, outputs
 from frontend.onnx_models import make_model, onnx
-from modes import machines, plain
 from onnx import defs, helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import machines, plain
 
 from relvm.frontend.onnx import from_onnx
 

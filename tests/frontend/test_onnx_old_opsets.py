@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from frontend.onnx_models import make_model, parse_model
-from modes import WAYS, machines, plain
 from onnx import helper
+from support.modes import WAYS, machines, plain
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx

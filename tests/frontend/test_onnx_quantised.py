@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime, answers, assert_answers, c_answers, onnxruntime_answers
 from frontend.onnx_models import make_model, onnx
-from modes import machines
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import machines
 
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx

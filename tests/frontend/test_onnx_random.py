@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from frontend.onnx_models import parse_model
-from modes import FEWER_WAYS, machines, plain
+from support.modes import FEWER_WAYS, machines, plain
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

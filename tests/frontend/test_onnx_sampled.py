@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers
 from frontend.onnx_models import make_model, onnx, parse_model
-from modes import C_WAYS, machines
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import C_WAYS, machines
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmIndexError, RelvmShapeError
 from relvm.frontend.onnx import from_onnx

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import make_model, parse_model
-from modes import C_WAYS, machines, plain
 from onnx import TensorShapeProto, helper
+from support.modes import C_WAYS, machines, plain
 
 from relvm.errors import RelvmError, RelvmShapeError
 from relvm.frontend.onnx import from_onnx

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import onnxruntime_answers, outputs
 from frontend.onnx_models import parse_model
-from modes import machines, plain
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from support.modes import machines, plain
 
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx

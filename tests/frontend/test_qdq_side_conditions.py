@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from documents import ROOT
 from frontend.onnx_answers import Machines, answers, assert_answers, onnxruntime_answers
 from frontend.onnx_models import make_model, onnx
-from modes import FEWER_WAYS, assert_same_bits, machines_of_forms
 from onnx import helper
+from support.documents import ROOT
+from support.modes import FEWER_WAYS, assert_same_bits, machines_of_forms
 
 from relvm.compiler.build import build
 from relvm.frontend.onnx import from_onnx

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 from relvm import script, vm
 from relvm.errors import (

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from support.modes import run_everywhere
 
 from relvm import call_kernel, grid, kernel, parallel, script, simd, vm
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError

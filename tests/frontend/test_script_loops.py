@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import MODES, run_everywhere, run_script_everywhere
+from support.modes import MODES, run_everywhere, run_script_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmArithmeticError, RelvmNameError, RelvmSyntaxError, RelvmTypeError

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from modes import MODES, run_everywhere, run_script_everywhere
+from support.modes import MODES, run_everywhere, run_script_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmNameError, RelvmTypeError

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linear import assert_linear
 from programs import EVERY_NODE, STAGES
+from support.linear_time import assert_linear
 
 from relvm.errors import RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.text import parse_expr, parse_module, parse_type

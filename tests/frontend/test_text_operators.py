@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import C_WAYS, machines
+from support.modes import C_WAYS, machines
 
 from relvm.frontend.text import parse_module
 from relvm.ir import kernel_def as kd

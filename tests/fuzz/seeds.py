@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from handmade import EVERYTHING, program_of
 from kernel_programs import kernel_programs
-from list_programs import function as list_function
 from regressions import REGRESSIONS
-from simple_programs import Generator
+from support.assembly_programs import EVERYTHING, program_of
+from support.list_programs import function as list_function
+from support.simple_programs import Generator
 
 from relvm import vm
 from relvm.bytecode import program as p

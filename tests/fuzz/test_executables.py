@@ -14,8 +14,8 @@ from pathlib import Path
 import engines
 import pytest
 import seeds
-from c_compiler import run_compiler
 from limits import FIRST, SECONDS
+from support.c_compiler import run_compiler
 
 from relvm.tables import STATUS, include_flags, runtime_sources
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from frontend.programs import EVERY_NODE, KERNELS, STAGES
-from handmade import EVERYTHING
 from limits import at_most, rounds
-from list_programs import function as list_function
 from seeds import TEXTS
+from support.assembly_programs import EVERYTHING
+from support.list_programs import function as list_function
 from text_mutations import mutated
 
 from relvm.bytecode.asm_parser import parse_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linear import assert_linear
+from support.linear_time import assert_linear
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, RelvmVerifyError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import MODES, plain
+from support.modes import MODES, plain
 
 from relvm import vm
 from relvm.errors import RelvmTypeError, RelvmVerifyError

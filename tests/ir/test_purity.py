@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from pipeline_parts import module_after
+from support.pipeline_parts import module_after
 
 from relvm import script
 from relvm.errors import RelvmTypeError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.test_commands import relvm
+from support.command import relvm
 
 from relvm.frontend.text.parser import parse_type
 from relvm.ir.typical_inputs import typical_array, typical_sizes

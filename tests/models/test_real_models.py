@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import answers, onnxruntime_answers
 from models.paths import path_of
-from modes import C_WAYS, WAYS, assert_same_numbers, machines, plain
+from support.modes import C_WAYS, WAYS, assert_same_numbers, machines, plain
 
 from benchmarks.models.catalogue import MODELS
 from relvm.frontend.onnx import from_onnx

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 from relvm import onnxruntime as ours
 from relvm.onnxruntime.options import _Option

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 from harness import Call, Kernels, Library, function_of
-from modes import WAYS, assert_same_bits, assert_same_numbers, machines_of_forms, plain
 from ops.samples import SAMPLES, Sample
+from support.modes import WAYS, assert_same_bits, assert_same_numbers, machines_of_forms, plain
 from test_operators import (
     assert_gives_what_numpy_gives,
     assert_same,

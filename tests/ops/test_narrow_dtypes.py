@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from modes import FEWER_WAYS, machines, machines_of_forms, plain
 from ops.harness import Call, function_of
 from ops.samples import SAMPLES, Sample
 from ops.test_operators import static_type
+from support.modes import FEWER_WAYS, machines, machines_of_forms, plain
 
 from relvm import vm
 from relvm.compiler.build import lower

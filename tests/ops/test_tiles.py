@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import run_everywhere
+from support.modes import run_everywhere
 
 from relvm.frontend.text import parse_module
 

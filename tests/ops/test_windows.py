@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from modes import WAYS, machines
+from support.modes import WAYS, machines
 
 from relvm import vm
 from relvm.errors import RelvmShapeError

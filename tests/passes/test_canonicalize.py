@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import read_cases
+from support.golden_cases import read_cases
 from tensor_programs import Programs, operators, results, symbolic
 
 from relvm import ops

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import read_cases
-from modes import MODES, assert_close, machines
+from support.golden_cases import read_cases
+from support.modes import MODES, assert_close, machines
 
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import BOOL

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from pipeline_parts import module_after
+from support.pipeline_parts import module_after
 from tensor_programs import Programs, symbolic
 
 import relvm.ops as ops

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import machines, run_everywhere
-from pipeline_parts import module_after
+from support.modes import machines, run_everywhere
+from support.pipeline_parts import module_after
 
 from relvm import vm
 from relvm.errors import RelvmShapeError, RelvmTypeError

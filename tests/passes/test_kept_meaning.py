@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import MODES, assert_close, machines
+from support.modes import MODES, assert_close, machines
 
 from relvm.frontend.text import parse_module
 from relvm.ir.interpreter import evaluate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from memory_model import a_storage_for_each, planned, trace
 from memory_programs import program
-from modes import run_everywhere
+from support.modes import run_everywhere
 
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module

@@ -9,7 +9,7 @@ import base64
 
 import numpy as np
 import pytest
-from modes import WAYS, assert_close, machines
+from support.modes import WAYS, assert_close, machines
 
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import I64

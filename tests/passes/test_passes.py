@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cases import Case, check_case, golden
+from support.golden_cases import Case, check_case, golden
 
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 HERE = Path(__file__).resolve().parent
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from handmade import machine_of
+from support.assembly_programs import machine_of
 
 from relvm import vm
 from relvm._native import ffi

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_models import onnx
-from handmade import machine_of
+from support.assembly_programs import machine_of
 
 import relvm.onnxruntime as ort
 from relvm.errors import RelvmTypeError

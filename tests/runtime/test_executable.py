@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 import pytest
-from handmade import COMMON, EVERYTHING, program_of, same_program
-from modes import MODES
+from support.assembly_programs import COMMON, EVERYTHING, program_of, same_program
+from support.modes import MODES
 
 from relvm.bytecode.asm_parser import parse_text
 from relvm.bytecode.program import Shape

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmError, RelvmInterrupted, RelvmRecursionError, RelvmTimeoutError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from own_kernels import KERNELS
+from support.own_kernels import KERNELS
 
 from relvm import vm
 from relvm.bytecode.kernel_printer import instruction_texts

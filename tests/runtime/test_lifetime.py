@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import COMMON, machine_of, program_of
+from support.assembly_programs import COMMON, machine_of, program_of
 
 from relvm._native import ffi
 from relvm.errors import RelvmInterrupted
@@ -173,7 +173,7 @@ def test_a_thousand_calls_leave_nothing_behind() -> None:
 AT_EXIT = """
 import numpy as np, sys
 sys.path.insert(0, {path!r})
-from handmade import machine_of
+from support.assembly_programs import machine_of
 machine = machine_of()
 tensor, closure = machine["identity"](np.ones(3)), machine["closure_over"](np.ones(2))
 cycle = [machine, tensor]; cycle.append(cycle)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmInterrupted

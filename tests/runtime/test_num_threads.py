@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError

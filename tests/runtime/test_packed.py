@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from handmade import machine_of
+from support.assembly_programs import machine_of
 
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmTypeError
 from relvm.runtime.packed_func import get_func, register_func, register_library, unregister_func

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from handmade import machine_of
+from support.assembly_programs import machine_of
 
 from relvm.bytecode.program import Shape
 from relvm.runtime.print_values import MAX_CHARACTERS

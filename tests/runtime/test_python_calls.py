@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from handmade import COMMON, machine_of, program_of
+from support.assembly_programs import COMMON, machine_of, program_of
 
 from relvm.errors import (
     RelvmArgumentError,

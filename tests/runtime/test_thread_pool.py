@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 import relvm
 from relvm import vm

@@ -9,8 +9,8 @@ import weakref
 
 import numpy as np
 import pytest
-from handmade import machine_of
-from modes import WAYS
+from support.assembly_programs import machine_of
+from support.modes import WAYS
 
 from relvm import vm
 from relvm.bytecode.program import Shape

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from error_examples import examples, failure_of, prelude
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from modes import ALL_MODES, MODES, assert_same_bits, plain, stepped
 from random_programs.generator import Programs, programs
 from random_programs.outcomes import check
-from simple_programs import Generator, arguments
+from support.error_examples import examples, failure_of, prelude
+from support.modes import ALL_MODES, MODES, assert_same_bits, plain, stepped
+from support.simple_programs import Generator, arguments
 
 from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import WAYS
+from support.modes import WAYS
 
 from relvm import vm
 from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, machines, plain
+from support.modes import assert_same_bits, machines, plain
 
 from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module

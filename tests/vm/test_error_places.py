@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import ops, vm
 from relvm.errors import (

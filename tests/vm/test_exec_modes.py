@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import TARGETS, assert_same_bits, plain
+from support.modes import TARGETS, assert_same_bits, plain
 
 from relvm import vm
 from relvm.bytecode.container import crc32c, unpack_sections

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
+from support.modes import assert_same_bits, plain
 
 from relvm import aot, vm
 from relvm.bytecode.asm_parser import parse_text

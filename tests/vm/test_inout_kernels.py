@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import machines
+from support.modes import machines
 
 from relvm import aot, kernel, script, simd, vm
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmTypeError

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from modes import MODES, assert_same_bits, plain
+from support.modes import MODES, assert_same_bits, plain
 
 from relvm import vm
 from relvm.codegen.c.function import _MAX_ARRAY

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from list_programs import function
-from modes import MODES, machines, plain, run_everywhere
+from support.list_programs import function
+from support.modes import MODES, machines, plain, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmError, RelvmIndexError, RelvmShapeError, RelvmTypeError

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from modes import WAYS, run_everywhere
+from support.modes import WAYS, run_everywhere
 
 from relvm import vm
 from relvm.errors import (

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from modes import MODES, assert_same_bits
+from support.modes import MODES, assert_same_bits
 
 from relvm import vm
 from relvm.errors import RelvmArithmeticError, RelvmError, RelvmTypeError

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import WAYS, plain
+from support.modes import WAYS, plain
 
 from relvm import script, vm
 from relvm.bytecode.asm_parser import parse_text

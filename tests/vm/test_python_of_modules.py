@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
-from modes import ALL_MODES, TARGETS, assert_same_bits
 from random_programs.generator import Programs, programs
 from random_programs.host import register
 from random_programs.outcomes import outcome
+from support.modes import ALL_MODES, TARGETS, assert_same_bits
 
 from relvm import vm
 from relvm.frontend.text import parse_module

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from modes import ALL_MODES, assert_same_bits
 from random_programs.constructs import CONSTRUCTS, NODES, ROWS, constructs
 from random_programs.generator import Programs, programs
 from random_programs.host import register
 from random_programs.outcomes import Outcome, check, reference_outcome
 from random_programs.replay import as_text, canonical_text, from_text
+from support.modes import ALL_MODES, assert_same_bits
 
 from relvm.ir.visitor import structural_equal
 

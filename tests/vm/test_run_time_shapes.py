@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import machines, run_everywhere
+from support.modes import machines, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmShapeError

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from modes import C_WAYS, machines, plain, run_everywhere
+from support.modes import C_WAYS, machines, plain, run_everywhere
 
 from relvm import vm
 from relvm.bytecode import asm_parser, decode, encode

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from modes import MODES, run_everywhere
+from support.modes import MODES, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmInterrupted, RelvmRecursionError

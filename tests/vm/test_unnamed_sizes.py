@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from modes import assert_close, plain
-from simple_programs import Generator, arguments
+from support.modes import assert_close, plain
+from support.simple_programs import Generator, arguments
 
 from relvm.frontend.text import parse_module
 from relvm.ir.interpreter import evaluate

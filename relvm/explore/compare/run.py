@@ -25,7 +25,7 @@ from relvm.explore.compare.instrument_values import (
 )
 from relvm.explore.compare.onnxruntime_values import read_proto, run_onnxruntime, with_all_outputs
 from relvm.explore.compare.report import Comparison, ComparisonRow, make_row
-from relvm.explore.stages.select import as_module, title_of
+from relvm.explore.selection import as_module, title_of
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import Script
 from relvm.ir.expr import HasModule, Module, Var

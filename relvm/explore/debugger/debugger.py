@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.compiler.build import build
+from relvm.compiler.build_model import expect_to_build
 from relvm.display import Displayed
 from relvm.errors import (
     RelvmArgumentError,
@@ -31,10 +32,9 @@ from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
 from relvm.explore.debugger.kernel_code import KernelCode, KernelValues
 from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copy_value, describe_value, nan_count
-from relvm.explore.stages.select import as_module
+from relvm.explore.selection import as_module
 from relvm.frontend.script import Script
 from relvm.ir.expr import HasModule, Module
-from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES

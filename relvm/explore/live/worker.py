@@ -24,7 +24,7 @@ from relvm.explore.live.program_run import run_program
 from relvm.explore.stages.exploration import Exploration, explore
 from relvm.explore.stages.page import graph_data, stage_data
 from relvm.frontend.dim_settings import parse_dims
-from relvm.frontend.load_model import read_model
+from relvm.frontend.read_model import read_model
 from relvm.frontend.text.lexer import Source
 from relvm.frontend.text.parser import parse_module
 from relvm.frontend.text.problem import locate_problem

@@ -29,9 +29,9 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.explore.draw.html_page import as_iframe
+from relvm.explore.selection import as_module, title_of
 from relvm.explore.stages.assembly import assembly_lines
 from relvm.explore.stages.page import page
-from relvm.explore.stages.select import as_module, title_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
 from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_pass

@@ -10,7 +10,7 @@ import networkx as nx
 
 from relvm.explore.draw.graph import Arrow, Graph, Item
 from relvm.explore.draw.graph_figure import draw_graph
-from relvm.explore.stages.select import run_to_stage
+from relvm.explore.selection import run_to_stage
 from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
 from relvm.ir.node import walk
 from relvm.ir.verifier import Stage

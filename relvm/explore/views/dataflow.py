@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.graph import Arrow, Graph, Item, collapse, format_graph
 from relvm.explore.draw.graph_figure import draw_graph
-from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.selection import choose_function, run_to_stage
 from relvm.explore.views.bookkeeping import is_bookkeeping, mark_size_tensors
 from relvm.explore.views.size_names import SizeNames
 from relvm.ir.expr import (

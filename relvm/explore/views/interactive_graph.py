@@ -25,7 +25,7 @@ from relvm.explore.draw.graph import (
 from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.draw.html_page import as_iframe, fill_template
 from relvm.explore.draw.sugiyama import Layout
-from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.selection import choose_function, run_to_stage
 from relvm.explore.views.bookkeeping import bookkeeping_keys, hide_bookkeeping
 from relvm.explore.views.call_graph import calls_with_kernels
 from relvm.explore.views.dataflow import LEGEND, function_graph, truncate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.memory_chart import Box, bytes_in_use, draw_boxes, draw_legend
-from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.selection import choose_function, run_to_stage
 from relvm.ir.expr import Module
 from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with, known_size
 from relvm.ir.verifier import Stage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from relvm.compiler.build import lower
 from relvm.display import Displayed
 from relvm.explore.draw.matplotlib_import import new_figure
-from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.selection import choose_function, run_to_stage
 from relvm.ir.expr import Module
 from relvm.ir.verifier import Stage
 from relvm.lir.routine import (

@@ -32,7 +32,7 @@ from relvm.frontend.onnx import functions, model_checker, node_checker, shape_fo
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.dimension_names import by_names_in_file, printed_names
 from relvm.frontend.onnx.identifiers import identifier
-from relvm.frontend.onnx.model_file import read_model
+from relvm.frontend.onnx.model_file import read_model_file
 from relvm.frontend.onnx.node_schemas import schema_of
 from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit, import_converters, supported_operators
@@ -131,7 +131,7 @@ def from_onnx(
     OSError
         The file cannot be read.
     """
-    file = read_model(model)
+    file = read_model_file(model)
     expect_type("dims", dims or {}, Mapping, "a mapping of names to sizes")
     dims = {name: _check_size(name, size) for name, size in (dims or {}).items()}
     inputs = _names("inputs", inputs)

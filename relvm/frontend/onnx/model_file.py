@@ -201,7 +201,7 @@ class ModelFile:
             raise RelvmFormatError(f"{here}: cannot read the elements from {path}: {error.strerror}") from None
 
 
-def read_model(model: Any) -> ModelFile:
+def read_model_file(model: Any) -> ModelFile:
     """Read a model from a path, the bytes of a file, the result of `read_source`, or an onnx.ModelProto.
 
     Raises

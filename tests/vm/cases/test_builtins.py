@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from modes import machines, plain, run_everywhere
+from support.modes import machines, plain, run_everywhere
 
 from relvm import script, vm
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import MODES
+from support.modes import MODES
 
 from relvm import vm
 from relvm.codegen.lower_to_lir import lower_to_routines

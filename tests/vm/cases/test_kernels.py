@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import WAYS, run_everywhere
-from pipeline_parts import module_after
+from support.modes import WAYS, run_everywhere
+from support.pipeline_parts import module_after
 
 from relvm import vm
 from relvm.codegen.c.kernel import print_kernel

@@ -7,7 +7,7 @@ import traceback
 
 import numpy as np
 import pytest
-from modes import MODES, assert_same_bits, plain
+from support.modes import MODES, assert_same_bits, plain
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmNameError, RelvmShapeError, RelvmTypeError

@@ -7,8 +7,8 @@ import weakref
 
 import numpy as np
 import pytest
-from modes import MODES, WAYS, run_everywhere
-from pipeline_parts import module_after
+from support.modes import MODES, WAYS, run_everywhere
+from support.pipeline_parts import module_after
 
 from relvm import vm
 from relvm.errors import RelvmError, RelvmNameError, RelvmShapeError, RelvmTypeError

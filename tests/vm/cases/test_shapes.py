@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from modes import machines, plain, run_everywhere
+from support.modes import machines, plain, run_everywhere
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError

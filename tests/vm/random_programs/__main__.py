@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from modes import WAYS
+from support.modes import WAYS
 
 from random_programs.outcomes import check
 from random_programs.replay import from_text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from modes import plain
+from support.modes import plain
 
 from relvm import vm
 

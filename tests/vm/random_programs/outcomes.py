@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from modes import assert_same_bits, machines, plain, stepped
+from support.modes import assert_same_bits, machines, plain, stepped
 
 from random_programs.host import HOST, PACKED, register
 from random_programs.replay import Run, as_text, only

@@ -1,29 +1,31 @@
-"""Reading of model files."""
+"""Reading of models."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, missing_file
+from relvm.frontend.onnx_bytes import is_onnx
 from relvm.frontend.weights import Weights, bind_weights
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import read_text
 
 
 def read_model(
-    path: Path,
+    model: Any,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     weights: Weights | str | os.PathLike[str] | None = None,
     function: str = "main",
 ) -> Module:
-    """Read the module in an .onnx or .relvm file.
+    """Read the module in an .onnx or .relvm file, or in an ONNX model in memory.
 
     Parameters
     ----------
-    path
-        The file.
+    model
+        The path of the file, the bytes of an .onnx file, or an onnx.ModelProto.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     weights
@@ -43,20 +45,20 @@ def read_model(
     RelvmError
         The errors of `from_onnx` and `bind_weights`.
     """
-    match path.suffix:  # import only the reader of this file type
-        case ".onnx":
-            from relvm.frontend.onnx import from_onnx
+    if is_onnx(model):  # import only the reader of this kind of model
+        from relvm.frontend.onnx import from_onnx
 
-            return from_onnx(path, dims=dims, weights=weights)
-        case ".relvm":
-            from relvm.frontend.text.parser import parse_module
+        return from_onnx(model, dims=dims, weights=weights)
+    path = Path(model)
+    if path.suffix == ".relvm":
+        from relvm.frontend.text.parser import parse_module
 
-            if dims:
-                raise RelvmArgumentError(
-                    f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the sizes in {path} instead"
-                )
-            module = parse_module(read_text(path), str(path))
-            return module if weights is None else bind_weights(module, weights, function=function)
+        if dims:
+            raise RelvmArgumentError(
+                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the sizes in {path} instead"
+            )
+        module = parse_module(read_text(path), str(path))
+        return module if weights is None else bind_weights(module, weights, function=function)
     if not path.exists():
         raise missing_file(path)
     raise RelvmFormatError(

@@ -1,10 +1,9 @@
-"""Building of model files, using the cache of earlier builds."""
+"""Building of models, using the cache of earlier builds."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmTypeError, expect_type
 from relvm.frontend.model_cache_key import onnx_cache_key
-from relvm.frontend.onnx_bytes import read_source
+from relvm.frontend.onnx_bytes import is_onnx, read_source
 from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 Dims = Mapping[str, int | tuple[int, int] | None]
 
 
-def build_file(
-    path: Path,
+def build_model(
+    model: Any,
     dims: Dims,
     exec_mode: str,
     target: str,
@@ -34,21 +33,22 @@ def build_file(
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Return the executable of an .onnx or .relvm file, from the cache if possible.  Otherwise build it.
+    """Return the executable of an .onnx or .relvm file, or of an ONNX model in memory, from the cache if possible.
+    Otherwise build it.
 
-    path: the file.
+    model: the path of the file, the bytes of an .onnx file, or an onnx.ModelProto.
     dims: the sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None.
     exec_mode, target, fused, progress: the options of `relvm.vm.build`, which compiles the model.
     weights: a mapping from names to arrays, or the path of a .safetensors file.
     function: the function in a .relvm file whose parameters the weights replace.
     """
-    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
-    if path.suffix == ".onnx":
-        return build_onnx(path, dims, exec_mode, target, weights=weights, fused=fused, progress=progress)
+    if is_onnx(model):
+        return build_onnx(model, dims, exec_mode, target, weights=weights, fused=fused, progress=progress)
     from relvm.compiler.build import build
-    from relvm.frontend.load_model import read_model
+    from relvm.frontend.read_model import read_model
 
-    module = read_model(path, dims or None, weights, function)
+    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
+    module = read_model(model, dims, weights, function)
     return build(module, exec_mode, target, fused=fused, progress=progress)
 
 
@@ -107,10 +107,8 @@ def build_onnx(
     if source.digest:
         module_key = onnx_cache_key(source.digest, dims, inputs, outputs, ranks)
         entry = build_cache.find_auto_entry(module_key, (("source", place),), target, None, fused=fused)
-        executable = build_cache.cached_executable(entry)
-        if executable:
-            if build_cache.has_bytecode(executable):
-                compile_in_background(executable, compiled, entry)
+        if executable := build_cache.cached_executable(entry):
+            compile_in_background(executable, compiled, entry)
             return executable
     with no_garbage_collection():  # it would also take a sixth of the time to import the compiler
         module = imported(source)
@@ -123,7 +121,7 @@ def build_program(
 ) -> tuple[Executable, Module]:
     """Build a module, or a function that is decorated by `script`.  Return the executable, and the module.
 
-    dims: must be empty, because a program states its sizes itself.   The other parameters are those of `build_file`.
+    dims: must be empty, because a program states its sizes itself.   The other parameters are those of `build_model`.
 
     Raises
     ------

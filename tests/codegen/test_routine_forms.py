@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from routine_forms import first_of_each_form
+from support.routine_forms import first_of_each_form
 
 from relvm import vm
 from relvm.codegen.c.module import print_c

@@ -21,9 +21,10 @@ import declarations
 import pytest
 import python_api
 import search_terms
-from documents import ROOT
+from support.documents import ROOT
 
 from relvm import tables
+from relvm.cli.help import COMMANDS
 from relvm.cli.main import make_parser
 from relvm.ir.operator import operators
 
@@ -119,8 +120,7 @@ def test_every_operator_is_described(site: Path) -> None:
 
 def test_every_command_is_described(site: Path) -> None:
     text = text_of(site / "reference/command-line.html")
-    (choices,) = (action.choices for action in make_parser()._actions if isinstance(action.choices, dict))
-    for name, parser in choices.items():
+    for name, parser in make_parser(COMMANDS).get_default("parsers").items():
         assert f"relvm {name}" in text
         for action in parser._actions:
             assert action.dest == "help" or all(option in text for option in action.option_strings), action

@@ -18,7 +18,7 @@ import pytest
 from relvm.cli.main import main
 from relvm.tables import csrc_directory
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "benchmarks", "examples")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in ROOT.glob(f"{folder}/**/*.md"))])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from error_examples import Example, examples, failure_of, prelude, shown
-from error_examples import update as write_what_is_shown
+from support.error_examples import Example, examples, failure_of, prelude, shown
+from support.error_examples import update as write_what_is_shown
 
 from relvm import errors
 from relvm.tables import STATUS

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from documents import ROOT
-from source_copy import make_importable
+from support.documents import ROOT
+from support.source_copy import make_importable
 
 GUIDE = (ROOT / "docs" / "contributing.md").read_text()
 _EDIT = re.compile(
@@ -69,9 +69,10 @@ def follow(recipe: Recipe, folder: Path) -> None:
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy the sources and follow all recipes in order, because some depend on others."""
     folder = tmp_path_factory.mktemp("sources")
-    for name in ("relvm", "csrc", "examples"):
+    for name in ("relvm", "csrc", "examples", "docs", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
     make_importable(folder)
     for recipe in RECIPES:
         follow(recipe, folder)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, known_names
-from relvm.frontend.load_model import read_model
+from relvm.frontend.read_model import read_model
 from relvm.ir.expr import HasModule, Module, expect_module
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from ahead import results_ahead
-from routine_forms import first_of_each_form
+from support.aot_export import results_ahead
+from support.routine_forms import first_of_each_form
 
 from relvm import vm
 from relvm.compiler.build import assemble, lower, native_functions
@@ -44,8 +44,8 @@ def machines_of_forms(
 ) -> dict[tuple[str, str], VirtualMachine]:
     """Build a machine for each mode and target of a module that has hundreds of functions.
 
-    In modes other than bytecode, only the first function of each form (tests/routine_forms.py) is compiled to native
-    code; the others remain bytecode.  For each target, `ways` must have the mode "bytecode" before other modes.
+    In modes other than bytecode, only the first function of each form (tests/support/routine_forms.py) is compiled to
+    native code; the others remain bytecode.  For each target, `ways` must have the mode "bytecode" before other modes.
     """
     build = Builds(module, verified=verified)
     made: dict[tuple[str, str], VirtualMachine] = {}
@@ -94,8 +94,8 @@ def run_everywhere(
     """Return the result of the reference interpreter, after checking that every mode and target has the same result.
 
     Results must be bit-identical for all modes of a target, for kernel bytecode and native kernels, and for an export
-    (tests/ahead.py) and the mode "compiled".  Floats may differ from the reference by `tolerance`, relative to the
-    largest value.
+    (tests/support/aot_export.py) and the mode "compiled".  Floats may differ from the reference by `tolerance`,
+    relative to the largest value.
     """
     for packed_name, function in (packed or {}).items():
         register_func(packed_name, lambda *a, function=function: function(*map(plain, a)), override=True)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from documents import ROOT, blocks
+from support.documents import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "reference" / "errors.md"
 _PAIR = re.compile(

@@ -63,17 +63,7 @@ SLOW = (
 )
 
 # Tests of the text, the examples and the links of the documentation.
-DOCS = (
-    "frontend/test_onnx_document.py",
-    "frontend/test_text_document.py",
-    "test_contributing.py",
-    "test_documents.py",
-    "test_error_document.py",
-    "test_notebooks.py",
-    "test_readme.py",
-    "test_site.py",
-    "test_typed_documents.py",
-)
+DOCS = ("docs", "frontend/test_onnx_document.py", "frontend/test_text_document.py")
 
 # Tests that compile for other processors and run the result in an emulator.
 CROSS = ("aot/test_boards.py",)

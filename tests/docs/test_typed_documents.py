@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ROOT
+from support.documents import ROOT
 
 DOCUMENTS = ("README.md", "docs/index.md", "docs/tutorial.md")
 LANGUAGE = ROOT / "docs" / "language.md"

@@ -1,6 +1,6 @@
 """The notebooks: each a source in Python (jupytext's percent format) and the .ipynb made of it, with its outputs.
 
-`pytest tests/test_notebooks.py --update` writes the .ipynb files: it runs the sources.  Tags of cells:
+`pytest tests/docs/test_notebooks.py --update` writes the .ipynb files: it runs the sources.  Tags of cells:
 
     remove-output   the outputs differ between runs (times) and are not stored
     solution        the solution of the exercise, which Jupyter and the site hide at first
@@ -17,7 +17,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 SOURCES = sorted(FOLDER.glob("*.py"))
 STORED = ("text/plain", "image/svg+xml")  # stored forms of an output; GitHub shows no frames and no styles
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import onnx
 import pytest
-from documents import small_model
+from support.documents import small_model
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
