@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relvm.codegen.kernel_registers import has_load
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     SUM_LANES,
     Assign,
     Let,

@@ -20,12 +20,11 @@ from relvm.ir.types import TensorType, TupleType, Type
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
 
-# Functions on floats, in the precision of their operands -> their names in loop IR, which are those of <math.h>.
-_SAME_NAME = (
+# Functions on floats, in the precision of their operands.  round rounds to even.
+MATH = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "floor"),
-    *("fmod", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+    *("fmod", "log", "log1p", "power", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
-MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round rounds to even
 _BINARY_MATH = ("copysign", "fmod", "power")
 # Operators of Python's syntax -> the Python functions that evaluate them on two numbers.
 ARITHMETIC: dict[str, Callable] = {

@@ -15,23 +15,22 @@ from dataclasses import replace
 
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import kernel_def as kd
-from relvm.ir.dtypes import BOOL, I64
+from relvm.ir import loop_ir as ir
+from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, evaluate_with, format_dim, var_dim
-from relvm.kernels import loop_ir as ir
 from relvm.kernels.empty_loops import skip_empty_loops
 from relvm.kernels.independence import check_independent, reductions_of
 from relvm.kernels.index_bounds import LARGEST_SIZE, IndexBounds
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.quoting import c_identifier
 
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_CLAUSES = {"add": "+", "mul": "*", "max": "max", "min": "min"}
 _OPERATION_WORK = 8  # time of a scalar operation, in eighths of a nanosecond
 _SHORTEST_STRIP = 16  # minimum number of iterations for which a loop is vectorized
 _UNKNOWN_TRIPS = 64  # assumed iterations of a loop of unknown length, to estimate the work of a parallel loop
 
 
-def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: str) -> ir.Kernel:
+def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: str) -> Kernel:
     """Lower a kernel definition to loop IR.
 
     An inout parameter becomes an input and an output, by `kernel_def.without_inouts`.
@@ -86,7 +85,7 @@ class _Lowering:
             return known
         return self.compound.setdefault(known, dim_var("size"))
 
-    def kernel(self, name: str) -> ir.Kernel:
+    def kernel(self, name: str) -> Kernel:
         definition = self.definition
         for dim, size in self.compound.items():
             self.bounds.relies_on_sizes = True
@@ -105,7 +104,7 @@ class _Lowering:
         outputs = tuple(self.buffers[buffer] for buffer in definition.outputs)
         params = (", ".join(f"{b.name}: {b.type}" for b in part) for part in (definition.inputs, definition.outputs))
         comment = "kernel {}({}) -> ({})".format(definition.name, *params)
-        return ir.Kernel(name, inputs, outputs, body, comment)
+        return Kernel(name, inputs, outputs, body, comment)
 
     def size_checks(self) -> tuple[ir.Statement, ...]:
         """Return checks that no size exceeds LARGEST_SIZE, as some proofs of index bounds assume."""
@@ -215,7 +214,7 @@ class _Lowering:
             if loop.kind == "simd":
                 found = reductions_of(loop)
                 check_independent(loop, counter, self.bounds)
-                reduce = [(_CLAUSES[function], self.locals[variable]) for variable, function in found.items()]
+                reduce = [(function, self.locals[variable]) for variable, function in found.items()]
             name, simd = self.name_of(loop.counter), loop.kind == "simd"
             with self.k.loop(stop, start=start, name=name, simd=simd, reduce=reduce) as local:
                 self.locals[loop.counter] = local
@@ -228,7 +227,7 @@ class _Lowering:
         with self.loop_body(loop), self.bounds.loop(loop) as counter:
             check_independent(loop, counter, self.bounds)
             start, stop = self.reusable(start, None), self.reusable(stop, None)
-            length = self.reusable(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
+            length = self.reusable(ir.select(start < stop, stop - start, ir.Literal(0, I64)), None)
             count = ir.maximum(length, 0)  # no iterations if the length exceeds 2^63 and has wrapped around
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
@@ -272,7 +271,7 @@ class _Lowering:
             return scalar
         if guard is not None and _loads(scalar):
             zero = ir.Literal(False if scalar.dtype.is_bool else 0, scalar.dtype)
-            scalar = ir.Select(guard, scalar, zero)
+            scalar = ir.select(guard, scalar, zero)
         return self.k.let("t_", scalar)
 
     def indices(
@@ -368,7 +367,7 @@ class _Lowering:
         is_and = function == "and"
         if _has_element(right):
             first = self.reusable(first, guard)
-            inner = _and_guard(guard, first if is_and else ir.Unary("!", first, BOOL))
+            inner = _and_guard(guard, first if is_and else first.logical_not())
             with self.bounds.condition(left, holds=is_and):
                 second = self.scalar(right, self.reusable(inner, None))
         else:
@@ -382,42 +381,28 @@ class _Lowering:
             test = self.reusable(test, guard)
             guards = (
                 self.reusable(_and_guard(guard, test), None),
-                self.reusable(_and_guard(guard, ir.Unary("!", test, BOOL)), None),
+                self.reusable(_and_guard(guard, test.logical_not()), None),
             )
         parts = []
         for part, inner, holds in ((then, guards[0], True), (orelse, guards[1], False)):
             with self.bounds.condition(cond, holds=holds):
                 parts.append(self.scalar(part, inner if _has_element(part) else guard))
-        return ir.Select(test, parts[0], parts[1])
+        return ir.select(test, parts[0], parts[1])
 
     def operation(self, function: str, values: tuple[ir.Scalar, ...], dtype, guard: ir.Scalar | None) -> ir.Scalar:
         first, last = values[0], values[-1]
         match function:
-            case _ if function in _SIGNS:
-                return ir.Binary(_SIGNS[function], first, last, dtype)
-            case "neg":
-                return ir.Unary("-", first, dtype)
-            case "not":
-                return ir.Unary("!", first, BOOL)
-            case "cast":
-                return first.to(dtype)
-            case "div":
-                return first / last
             case "floordiv":
                 return self.floor_division(first, last, guard)
             case "mod":
                 return self.modulo(first, last, guard)
             case "max" | "min":
                 a, b = self.reusable(first, guard), self.reusable(last, guard)
-                return ir.Select(a > b if function == "max" else a < b, a, b)
-            case "abs" if dtype.is_float:
-                return ir.Intrinsic("fabs", values, dtype)
-            case "abs":
+                return ir.select(a > b if function == "max" else a < b, a, b)
+            case "abs" if dtype.is_integer:
                 a = self.reusable(first, guard)
-                return ir.Select(a < 0, -a, a) if dtype.is_signed else a
-            case "fma":
-                return ir.Intrinsic("fma", values, dtype)
-        return ir.Intrinsic(kd.MATH[function], values, dtype)
+                return ir.select(a < 0, -a, a) if dtype.is_signed else a
+        return ir.Operation(function, values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         """Return x // y, rounded down, or 0 if y is 0.
@@ -430,7 +415,7 @@ class _Lowering:
         rest = self.reusable(_remainder(x, y), guard)
         quotient = self.reusable(_quotient(x, y), guard)
         rounds = rest.ne(0).logical_and((rest < 0).ne(y < 0))
-        return ir.Select(rounds, quotient - 1, quotient)
+        return ir.select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         """Return x % y, with the sign of y, or 0 if y is 0.
@@ -441,7 +426,7 @@ class _Lowering:
         rest = self.reusable(_remainder(x, y), guard)
         if not x.dtype.is_signed:
             return rest
-        return ir.Select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
+        return ir.select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
 
 
 def _quotient(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import I64, U64
+from relvm.ir.loop_ir import Literal, Operation, Scalar, integer_quotient, select
 from relvm.ir.operator import Traits, op
 from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, integer_quotient
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -131,9 +131,9 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
         case Literal(value=3):
             return x * x * x
     if x.dtype.is_float:
-        return Intrinsic("pow", (x, y), x.dtype)
+        return Operation("power", (x, y), x.dtype)
     wide = I64 if x.dtype.is_signed else U64
-    return Intrinsic(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
+    return Operation(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
 
 
 @op("power", numpy=_numpy_power, lower=elementwise(_power), traits=Traits(neutral=lambda dtype: 1))
@@ -161,7 +161,7 @@ def power(x: TensorType, y: TensorType) -> TensorType:
 def _extreme(function: str):
     def point(x: Scalar, y: Scalar) -> Scalar:
         chosen = x > y if function == "maximum" else x < y
-        return Select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
+        return select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
 
     return elementwise(point)
 

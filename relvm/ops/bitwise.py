@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import Traits, expect, op
 from relvm.ir.type_rules import broadcast, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Binary, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import Pointwise, elementwise
 
 
 def _bitwise(function: str) -> Pointwise:
-    return elementwise(lambda x, y: Binary(function, x, y, x.dtype))
+    return elementwise(lambda x, y: Operation(function, (x, y), x.dtype))
 
 
 def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
@@ -24,7 +24,7 @@ def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
 @op(
     "bitwise_and",
     numpy=np.bitwise_and,
-    lower=_bitwise("&"),
+    lower=_bitwise("and"),
     traits=Traits(commutative=True, neutral=lambda dtype: -1 if dtype.is_signed else dtype.highest),
 )
 def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
@@ -44,7 +44,7 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
     return _integers("bitwise_and", x, y)
 
 
-@op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("|"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
+@op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("or"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
 def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     """Bitwise OR of x and y, elementwise.
 
@@ -62,7 +62,9 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     return _integers("bitwise_or", x, y)
 
 
-@op("bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("^"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
+@op(
+    "bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("xor"), traits=Traits(commutative=True, neutral=lambda dtype: 0)
+)
 def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
     """Bitwise exclusive OR of x and y, elementwise.
 
@@ -86,12 +88,12 @@ def _is_inside(x: Scalar, count: Scalar) -> Scalar:
 
 
 def _shift_left(x: Scalar, y: Scalar) -> Scalar:
-    return Select(_is_inside(x, y), Binary("<<", x, y, x.dtype), Literal(0, x.dtype))
+    return select(_is_inside(x, y), Operation("shl", (x, y), x.dtype), Literal(0, x.dtype))
 
 
 def _shift_right(x: Scalar, y: Scalar) -> Scalar:
-    sign = Select(x < 0, Literal(-1, x.dtype), Literal(0, x.dtype)) if x.dtype.is_signed else Literal(0, x.dtype)
-    return Select(_is_inside(x, y), Binary(">>", x, y, x.dtype), sign)
+    sign = select(x < 0, Literal(-1, x.dtype), Literal(0, x.dtype)) if x.dtype.is_signed else Literal(0, x.dtype)
+    return select(_is_inside(x, y), Operation("shr", (x, y), x.dtype), sign)
 
 
 @op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left), traits=Traits(neutral=lambda dtype: 0))

@@ -8,7 +8,6 @@ from relvm.ir.dtypes import BOOL
 from relvm.ir.operator import Traits, op
 from relvm.ir.type_rules import broadcast, expect_bool, expect_same_dtype, with_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Unary
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -171,7 +170,7 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
 @op(
     "logical_not",
     numpy=np.logical_not,
-    lower=elementwise(lambda x: Unary("!", x, BOOL)),
+    lower=elementwise(lambda x: x.logical_not()),
     traits=Traits(involution=True),
 )
 def logical_not(x: TensorType) -> TensorType:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from relvm.ir.loop_ir import Operation, Scalar, integer_remainder, select
 from relvm.ir.operator import op
 from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Scalar, Select, integer_remainder
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -18,7 +18,7 @@ def _numbers(name: str, x: TensorType, y: TensorType) -> TensorType:
 
 
 def _remainder(x: Scalar, y: Scalar) -> Scalar:
-    return Intrinsic("fmod", (x, y), x.dtype) if x.dtype.is_float else integer_remainder(x, y)
+    return Operation("fmod", (x, y), x.dtype) if x.dtype.is_float else integer_remainder(x, y)
 
 
 def _modulo(x: Scalar, y: Scalar) -> Scalar:
@@ -26,9 +26,9 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
     if not x.dtype.is_float and not x.dtype.is_signed:
         return rest
     other_side = rest.ne(0).logical_and((rest < 0).ne(y < 0))
-    moved = Select(other_side, rest + y, rest)
+    moved = select(other_side, rest + y, rest)
     if x.dtype.is_float:  # a result of zero has the sign of y
-        moved = Select(rest.eq(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
+        moved = select(rest.eq(0), Operation("copysign", (rest, y), x.dtype), moved)
     return moved
 
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
+from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import Traits, expect, op
 from relvm.ir.type_rules import expect_float, expect_numeric, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
@@ -26,8 +26,8 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """Return the lowering rule of an operator that applies the function `name` of C's <math.h> to each element."""
-    return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
+    """Return the lowering rule of an operator that applies a function of loop IR, such as exp, to each element."""
+    return elementwise(lambda x: Operation(name, (x,), x.dtype))
 
 
 @op("identity", numpy=lambda x: x, lower=ALIAS, moves=True)
@@ -67,8 +67,8 @@ def negative(x: TensorType) -> TensorType:
 
 def _abs(x: Scalar) -> Scalar:
     if x.dtype.is_float:
-        return Intrinsic("fabs", (x,), x.dtype)
-    return Select(x < 0, -x, x) if x.dtype.is_signed else x
+        return Operation("abs", (x,), x.dtype)
+    return select(x < 0, -x, x) if x.dtype.is_signed else x
 
 
 @op("abs", numpy=np.abs, lower=elementwise(_abs), traits=Traits(idempotent=True))
@@ -90,8 +90,8 @@ def abs_(x: TensorType) -> TensorType:
 
 def _sign(x: Scalar) -> Scalar:
     zero = x if x.dtype.is_float else Literal(0, x.dtype)  # for floats, so that NaN propagates
-    below = Select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
-    return Select(x > 0, Literal(1, x.dtype), below)
+    below = select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
+    return select(x > 0, Literal(1, x.dtype), below)
 
 
 @op("sign", numpy=np.sign, lower=elementwise(_sign), traits=Traits(idempotent=True))
@@ -145,7 +145,7 @@ def ceil(x: TensorType) -> TensorType:
     return check_float("ceil", x)
 
 
-@op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
+@op("round", numpy=np.rint, lower=math_function("round"), traits=Traits(idempotent=True))
 def round_(x: TensorType) -> TensorType:
     """The integer nearest to x, elementwise; ties to even.
 
@@ -285,7 +285,7 @@ def erf(x: TensorType) -> TensorType:
 
 
 def _sigmoid(x: Scalar) -> Scalar:
-    return Literal(1, x.dtype) / (Intrinsic("exp", (-x,), x.dtype) + 1)
+    return Literal(1, x.dtype) / (Operation("exp", (-x,), x.dtype) + 1)
 
 
 @op("sigmoid", numpy=lambda x: 1 / (1 + np.exp(-x)), lower=elementwise(_sigmoid))
@@ -325,7 +325,7 @@ def reciprocal(x: TensorType) -> TensorType:
 @op(
     "relu",
     numpy=lambda x: np.maximum(x, 0),
-    lower=elementwise(lambda x: Select(x < 0, Literal(0, x.dtype), x)),
+    lower=elementwise(lambda x: select(x < 0, Literal(0, x.dtype), x)),
     traits=Traits(idempotent=True),
 )
 def relu(x: TensorType) -> TensorType:
@@ -350,8 +350,8 @@ def _numpy_clip(x: np.ndarray, *, min: float | None, max: float | None) -> np.nd
 
 
 def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
-    at_least = x if min is None else Select(x < min, Literal(min, x.dtype), x)
-    return at_least if max is None else Select(x > max, Literal(max, x.dtype), at_least)
+    at_least = x if min is None else select(x < min, Literal(min, x.dtype), x)
+    return at_least if max is None else select(x > max, Literal(max, x.dtype), at_least)
 
 
 @op("clip", numpy=_numpy_clip, lower=elementwise(_clip))

@@ -18,7 +18,7 @@ from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.scalar_function import print_declarations, print_scalar_routine
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
 from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
 from relvm.tables import header_files
