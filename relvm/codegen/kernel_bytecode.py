@@ -214,7 +214,7 @@ class _Printer:
     def statement(self, statement: Statement) -> None:
         outer, self.current = self.current, statement
         match statement:
-            case Loop() if statement.simd or suits_strips(statement):
+            case Loop() if statement.kind == "simd" or suits_strips(statement):
                 StripPrinter(self, statement).write()
             case Loop() if suits_blocks(statement):
                 self.print_row_blocks(statement)

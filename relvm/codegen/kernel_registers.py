@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from relvm.ir.dtypes import BOOL, F16, F32, F64, I8, DType
-from relvm.ir.loop_ir import MATH_H_NAMES, Buffer, Load, Local, Operation, Scalar, Statement, parts_of
+from relvm.ir.loop_ir import MATH_H_NAMES, Buffer, Local, Operation, Scalar, Statement
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
 from relvm.kernels.lowering_rules import flat_position
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, kernel_constant, numbers
@@ -165,10 +165,6 @@ def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
         case Operation("select", (_, then, orelse)) if (name := min_or_max(value)) and is_local(orelse, total):
             return name, then
     raise AssertionError(f"not a reduction into {total.name}")
-
-
-def has_load(scalar: Scalar) -> bool:
-    return any(isinstance(part, Load) for part in parts_of(scalar))
 
 
 def variable_of(dim: AnyDim) -> DimVar:

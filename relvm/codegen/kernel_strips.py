@@ -53,7 +53,7 @@ class StripPrinter:
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
         # If the output overwrites an input, inner loops would change the elements of a view.
-        self.has_views = loop.simd or not printer.kernel.in_place
+        self.has_views = loop.kind == "simd" or not printer.kernel.in_place
         self.views: dict[Reg, tuple[str, int]] = {}  # a view -> its buffer, and the size of an element in bytes
         self.known: dict[tuple, Reg] = {}  # opcode and operands -> the strip with the result
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from relvm.codegen.kernel_registers import has_load
 from relvm.ir.loop_ir import (
     SUM_LANES,
     Assign,
@@ -20,6 +19,7 @@ from relvm.ir.loop_ir import (
     Loop,
     Statement,
     Store,
+    has_load,
     parts_of,
     scalars_in,
     trip_count,
@@ -51,7 +51,7 @@ def suits_blocks(loop: Loop) -> bool:
     must be at most MAX_WIDTH or unknown.
     """
     *before, inner = loop.body
-    if not isinstance(inner, Loop) or not inner.simd or inner.reduce or trip_count(loop) == 1:
+    if not isinstance(inner, Loop) or inner.kind != "simd" or inner.reduce or trip_count(loop) == 1:
         return False
     width = trip_count(inner)
     if width is not None and not 0 < width <= MAX_WIDTH:

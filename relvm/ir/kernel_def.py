@@ -6,19 +6,35 @@ Every scalar has a dtype, and there are no implicit conversions.  docs/language.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
+from relvm.ir.loop_ir import (
+    Assign,
+    Buffer,
+    IfThen,
+    Let,
+    Literal,
+    Load,
+    Local,
+    Loop,
+    Operation,
+    Scalar,
+    Size,
+    Statement,
+    Store,
+)
 from relvm.ir.node import Printed
-from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
+from relvm.ir.symbolic import DimVar, dim_vars
 from relvm.ir.types import TensorType, TupleType, Type
 
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
+Operand = Scalar | Number  # a number gets the dtype of the other operand
 
 # Functions on floats, in the precision of their operands.  round rounds to even.
 MATH = (
@@ -26,161 +42,7 @@ MATH = (
     *("fmod", "log", "log1p", "power", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
 _BINARY_MATH = ("copysign", "fmod", "power")
-# Operators of Python's syntax -> the Python functions that evaluate them on two numbers.
-ARITHMETIC: dict[str, Callable] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-}
-COMPARISONS: dict[str, Callable] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-}
 FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as are dtypes (conversions)
-
-
-@dataclass(frozen=True, eq=False)
-class KernelBuffer:
-    """A parameter of a kernel, which is a tensor.  A scalar parameter is represented as a tensor of rank 0.
-
-    is_output: whether the kernel writes a new tensor.
-    is_inout: whether the kernel updates the argument, which it can read and write.
-    """
-
-    name: str
-    dtype: DType
-    shape: tuple[AnyDim, ...]
-    is_output: bool
-    is_inout: bool = False
-
-    @property
-    def type(self) -> TensorType:
-        return TensorType(self.dtype, self.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Literal:
-    value: Number
-    dtype: DType
-
-
-@dataclass(frozen=True, eq=False)
-class Variable:
-    """A loop counter or a local variable.
-
-    is_counter: whether it is a loop counter, which cannot be assigned.
-    """
-
-    name: str
-    dtype: DType
-    is_counter: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Size:
-    """The size of a dimension of a parameter, as an i64 scalar."""
-
-    dim: AnyDim
-    dtype: DType = I64
-
-
-@dataclass(frozen=True, eq=False)
-class Element:
-    """The element `buffer[indices]`.
-
-    indices: one i64 scalar for each axis.
-    origin: the source location.
-    """
-
-    buffer: KernelBuffer
-    indices: tuple[Scalar, ...]
-    origin: str = ""
-
-    @property
-    def dtype(self) -> DType:
-        return self.buffer.dtype
-
-
-@dataclass(frozen=True, eq=False)
-class Operation:
-    """A function applied to scalars.
-
-    function: one of FUNCTIONS, or one of these:
-        add, sub, mul, neg, lt, le, gt, ge, eq, ne, not
-        div: division of floats
-        floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0.
-        and, or: the second operand is evaluated only if it is needed.
-        where(cond, then, orelse): only one of `then` and `orelse` is evaluated.
-        cast: conversion to `dtype`, as by NumPy's astype
-    """
-
-    function: str
-    operands: tuple[Scalar, ...]
-    dtype: DType
-
-
-Scalar = Literal | Variable | Size | Element | Operation
-Operand = Scalar | Number  # a number gets the dtype of the other operand
-
-
-@dataclass(frozen=True, eq=False)
-class For:
-    """A loop over [start, stop).  Both bounds are evaluated once, before the loop.
-
-    kind: "range", "simd" or "parallel".  The iterations of a "range" loop run in order.  Those of a "simd" loop are
-    independent, except for reductions, and can run in vector lanes.  Those of a "parallel" loop are independent, and
-    can run in several threads.
-    """
-
-    counter: Variable
-    start: Scalar
-    stop: Scalar
-    kind: str
-    body: tuple[Statement, ...]
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Let:
-    """The definition of a local variable.  Its scope ends at the end of the enclosing block."""
-
-    variable: Variable
-    value: Scalar
-
-
-@dataclass(frozen=True, eq=False)
-class Assign:
-    variable: Variable
-    value: Scalar
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Put:
-    """The assignment `buffer[indices] = value` to an element of an output or inout parameter."""
-
-    buffer: KernelBuffer
-    indices: tuple[Scalar, ...]
-    value: Scalar
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Branch:
-    cond: Scalar
-    then: tuple[Statement, ...]
-    orelse: tuple[Statement, ...] = ()
-    origin: str = ""
-
-
-Statement = For | Let | Assign | Put | Branch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,13 +54,13 @@ class KernelDef(Printed):
     """
 
     name: str
-    inputs: tuple[KernelBuffer, ...]
-    outputs: tuple[KernelBuffer, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
     body: tuple[Statement, ...]
     origin: str = ""
 
     @property
-    def params(self) -> tuple[KernelBuffer, ...]:
+    def params(self) -> tuple[Buffer, ...]:
         return (*self.inputs, *self.outputs)
 
     @property
@@ -219,42 +81,6 @@ class KernelDef(Printed):
         return tuple(dict.fromkeys(var for dim in dims for var in dim_vars(dim)))
 
 
-def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement of `body` in preorder: each statement comes before its nested statements."""
-    for statement in body:
-        yield statement
-        match statement:
-            case For(body=inner):
-                yield from statements_in(inner)
-            case Branch(_, then, orelse):
-                yield from statements_in(then)
-                yield from statements_in(orelse)
-
-
-def scalars_in(statement: Statement) -> tuple[Scalar, ...]:
-    """Return the scalar expressions that `statement` itself evaluates, not those of the statements inside it."""
-    match statement:
-        case For(_, start, stop):
-            return (start, stop)
-        case Let(_, value) | Assign(_, value):
-            return (value,)
-        case Put(_, indices, value):
-            return (*indices, value)
-        case Branch(cond):
-            return (cond,)
-
-
-def subexpressions(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield `scalar`, which is an expression, and every expression inside it."""
-    waiting = [scalar]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        match part:
-            case Element(_, parts) | Operation(_, parts):
-                waiting += parts
-
-
 def without_inouts(kernel: KernelDef) -> KernelDef:
     """Return the kernel that takes the old values of inout parameters as inputs, and returns their new values.
 
@@ -273,30 +99,30 @@ def without_inouts(kernel: KernelDef) -> KernelDef:
 
 def copy_kernel(name: str, type_: TensorType) -> KernelDef:
     """Return a kernel that returns a copy of a tensor.   type_: the type of the tensor, of known dtype and shape."""
-    source = KernelBuffer("x", type_.known_dtype, type_.known_shape, is_output=False)
+    source = Buffer("x", type_.known_dtype, type_.known_shape, is_output=False)
     copied = replace(source, name="copy", is_output=True)
     return KernelDef(name, (source,), (copied,), (_copy_elements(source, copied),))
 
 
-def _copy_elements(source: KernelBuffer, target: KernelBuffer) -> Statement:
+def _copy_elements(source: Buffer, target: Buffer) -> Statement:
     """Return the loops `target[i, j] = source[i, j]` over all elements."""
-    counters = tuple(Variable(f"i{axis}", I64, is_counter=True) for axis in range(len(source.shape)))
-    statement: Statement = Put(target, counters, Element(source, counters))
+    counters = tuple(Local(f"i{axis}", I64) for axis in range(len(source.shape)))
+    statement: Statement = Store(target, counters, Load(source, counters))
     for axis in reversed(range(len(counters))):
         kind = "simd" if axis == len(counters) - 1 else "range"
         stop = source.shape[axis]
         last: Scalar = Literal(stop, I64) if isinstance(stop, int) else Size(stop)
-        statement = For(counters[axis], Literal(0, I64), last, kind, (statement,))
+        statement = Loop(counters[axis], Literal(0, I64), last, (statement,), kind)
     return statement
 
 
-def _with_buffers(item: Any, buffers: Mapping[KernelBuffer, KernelBuffer]) -> Any:
+def _with_buffers(item: Any, buffers: Mapping[Buffer, Buffer]) -> Any:
     """Return `item`, a statement, a scalar or a tuple of these, with the keys of `buffers` replaced by their values."""
-    if isinstance(item, KernelBuffer):
+    if isinstance(item, Buffer):
         return buffers.get(item, item)
     if isinstance(item, tuple):
         return tuple(_with_buffers(part, buffers) for part in item)
-    if not isinstance(item, Element | Operation | For | Let | Assign | Put | Branch):
+    if not isinstance(item, Load | Operation | Loop | Let | Assign | Store | IfThen):
         return item
     return replace(item, **{each.name: _with_buffers(getattr(item, each.name), buffers) for each in fields(item)})
 
@@ -381,7 +207,7 @@ def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
         if any(bools) and not (all(bools) and function in ("eq", "ne")):
             raise RelvmTypeError(f"{function}: expected numbers, got {left!r} and {right!r}")
         try:
-            return {**ARITHMETIC, **COMPARISONS}[function](left, right)
+            return PYTHON_FUNCTIONS[function](left, right)
         except (ArithmeticError, ValueError) as error:
             raise RelvmTypeError(f"{function} of {left!r} and {right!r}: {error}") from None
     operands = _same_dtype(function, (left, right))
@@ -421,7 +247,7 @@ def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
     """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
     dtype."""
     first, second = _same_dtype("if", (then, orelse))
-    return Operation("where", (as_condition(cond), first, second), first.dtype)
+    return Operation("select", (as_condition(cond), first, second), first.dtype)
 
 
 def as_index(value: Operand) -> Scalar:

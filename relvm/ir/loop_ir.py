@@ -1,7 +1,12 @@
-"""Loop IR: kernels as loop nests over buffers, which are printed as C or translated to kernel bytecode.
+"""Loop IR: scalar expressions and statements, which are loops over the elements of buffers.
 
-Each scalar expression has a dtype.  The dimensions of the buffers are integers or single variables.  These variables
-are the only sizes that a kernel receives.
+Each scalar expression has a dtype.  Two forms of kernels consist of these nodes:
+
+- A kernel definition (relvm/ir/kernel_def.py) is written in the program.  Its buffers can have any dimensions, and it
+  contains no checks of indices.
+- A kernel (relvm/kernels/kernel.py) is printed as C or translated to kernel bytecode.  The dimensions of its buffers
+  are integers or single variables.  These variables are the only sizes that it receives.  Parallel, Allocate, Invoke
+  and Fail occur only in kernels.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from relvm.data_classes import record
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
 from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType
 from relvm.tables import kernel_constant
 
 SUM_LANES = kernel_constant("SUM_LANES")
@@ -154,7 +160,7 @@ def _simplify(function: str, left: Scalar, right: Scalar) -> Scalar | None:
 
 @record
 class Local(Scalar):
-    """A loop counter or another variable of the kernel.  `KernelBuilder` makes the names unique."""
+    """A loop counter or another variable.  Its name is unique in a kernel, but not in a kernel definition."""
 
     name: str
     dtype: DType
@@ -173,10 +179,12 @@ class Load(Scalar):
     """The element `buffer[indices]`.
 
     indices: the index along each axis, or a single item, which is the flat row-major position.
+    origin: the source location, in kernel definitions.
     """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
+    origin: str = ""
 
     @property
     def dtype(self) -> DType:
@@ -210,11 +218,23 @@ class Operation(Scalar):
 
 @record
 class Buffer:
-    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element."""
+    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element.
+
+    In kernel definitions, each buffer is a parameter, and a scalar parameter is a buffer of rank 0.
+
+    is_output: whether a kernel definition writes it as a new tensor.
+    is_inout: whether a kernel definition updates the argument, which it can read and write.
+    """
 
     name: str
     dtype: DType
     shape: tuple[AnyDim, ...]
+    is_output: bool = False
+    is_inout: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
 
     def __getitem__(self, indices) -> Load:
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -231,10 +251,16 @@ class Statement:
 
 @record
 class Loop(Statement):
-    """The loop `for (counter = start; counter < stop; counter++)`.
+    """A loop over [start, stop).
 
-    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.
-    reduce: a pair (operator, local) for each reduction.
+    kind: "range", "simd" or "parallel".  The iterations of a "range" loop run in order.  Those of a "simd" loop are
+    independent, except for reductions, and can run in vector lanes.  Those of a "parallel" loop are independent, and
+    can run in several threads; a kernel contains a `Parallel` instead.
+    reduce: a pair (function, local) for each reduction of a "simd" loop.  The function is "add", "mul", "or", "max" or
+    "min".  In kernel definitions, it is empty.
+    origin: the source location, in kernel definitions.
+
+    Kernel definitions evaluate both bounds once, before the loop.  Kernels evaluate `stop` before each iteration.
 
     A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, the element of iteration i is
     combined into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, and so on,
@@ -246,8 +272,9 @@ class Loop(Statement):
     start: Scalar
     stop: Scalar
     body: tuple[Statement, ...]
-    simd: bool = False
+    kind: str = "range"
     reduce: tuple[tuple[str, Local], ...] = ()
+    origin: str = ""
 
 
 @record
@@ -276,10 +303,13 @@ class Store(Statement):
     buffer: Buffer
     indices: tuple[Scalar, ...]
     value: Scalar
+    origin: str = ""
 
 
 @record
 class Let(Statement):
+    """The definition of a variable.  Its scope ends at the end of the enclosing block."""
+
     local: Local
     value: Scalar
 
@@ -288,6 +318,7 @@ class Let(Statement):
 class Assign(Statement):
     local: Local
     value: Scalar
+    origin: str = ""
 
 
 @record
@@ -295,6 +326,7 @@ class IfThen(Statement):
     cond: Scalar
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...] = ()
+    origin: str = ""
 
 
 @record
@@ -364,6 +396,11 @@ def parts_of(scalar: Scalar) -> Iterator[Scalar]:
         part = waiting.pop()
         yield part
         waiting += operands_of(part)
+
+
+def has_load(scalar: Scalar) -> bool:
+    """Return whether the expression `scalar` reads an element of a buffer."""
+    return any(isinstance(part, Load) for part in parts_of(scalar))
 
 
 def scalars_in(statement: Statement) -> Iterator[Scalar]:

@@ -88,6 +88,7 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
+    "div": operator.truediv,
     "floordiv": operator.floordiv,
     "mod": operator.mod,
     "neg": operator.neg,

@@ -73,7 +73,7 @@ class _Guards:
         match statement:
             case IfThen(cond, then, orelse):
                 return (IfThen(cond, self.guarded(then, known), self.guarded(orelse, known)),)
-            case Loop(simd=False) | Parallel() if any(
+            case Loop(kind="range") | Parallel() if any(
                 isinstance(each, Loop | Parallel | Invoke) for each in statements_in(statement.body)
             ):
                 inside = known | _trip_dims(statement)

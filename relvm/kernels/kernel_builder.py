@@ -74,7 +74,7 @@ class KernelBuilder:
         self.blocks.append([])
         yield counter
         body = tuple(self.blocks.pop())
-        self.add(Loop(counter, start, stop, body, simd, tuple(reduce)))
+        self.add(Loop(counter, start, stop, body, "simd" if simd else "range", tuple(reduce)))
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:

@@ -353,7 +353,7 @@ def scalar_operators(dtype: DType) -> dict[str, tuple[tuple[DType, ...], Callabl
     found: dict[str, tuple[tuple[DType, ...], Callable[..., Scalar]]] = {}
     for function in ("add", "sub", "mul"):
         found[function] = operation(function, (dtype, dtype), dtype)
-    for function in COMPARISONS:
+    for function in sorted(COMPARISONS):
         found[function] = operation(function, (dtype, dtype), BOOL)
     for function in ("and", "or", "eq", "ne"):
         found[f"bool {function}"] = operation(function, (BOOL, BOOL), BOOL)

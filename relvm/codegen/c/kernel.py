@@ -250,9 +250,9 @@ class KernelBody:
         match statement:
             case Loop() if reduces_floats(statement):
                 self.lane_loop(statement, indent)
-            case Loop(counter, start, stop, body, simd, reduce):
+            case Loop(counter, start, stop, body, kind, reduce):
                 self.declared.add(counter.name)
-                if simd:
+                if kind == "simd":
                     clauses = " ".join(f"reduction({_SIGNS.get(name, name)}:{local.name})" for name, local in reduce)
                     self.lines.append(f"RVM_SIMD({clauses})")
                 name = counter.name

@@ -16,6 +16,7 @@ from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.kernel_def_builder import KernelDefBuilder
+from relvm.ir.loop_ir import IfThen, Local
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, Type
 
@@ -122,7 +123,7 @@ class _KernelTranslator(SourceReader):
                     self.translate_statements(then)
                 with self.build.block() as second:
                     self.translate_statements(orelse)
-                self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.position(statement)))
+                self.build.add(IfThen(cond, tuple(first), tuple(second), self.position(statement)))
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.expression(value), statement)
             case ast.AnnAssign(ast.Name(name), annotation, ast.expr() as value):
@@ -161,7 +162,7 @@ class _KernelTranslator(SourceReader):
 
     def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
         """Translate the assignment `name = value`.  The first assignment of a name defines the variable."""
-        if isinstance(self.build.find(name), kd.Variable):
+        if isinstance(self.build.find(name), Local):
             self.at_node(node, lambda: self.build.assign(name, value, self.position(node)))
         else:
             self.at_node(node, lambda: self.build.let(name, value))
