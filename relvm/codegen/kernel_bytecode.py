@@ -384,33 +384,38 @@ class _Printer:
                 position = self.position(buffer, indices)
                 self.emit("load", result, self.buffers[buffer.name], position, buffer.dtype.size_bytes)
                 return result
-            case Operation("and" | "or" as function, (left, right), dtype) if dtype is BOOL and self.has_load(right):
-                return self.short_circuit(function, left, right)
-            case Operation("select", (cond, then, orelse)) if self.has_load(then) or self.has_load(orelse):
-                return self.lazy_select(cond, then, orelse)
-            case Operation("select", (cond, then, orelse), dtype):
-                if extreme := min_or_max(scalar):
-                    return self.apply(extreme, dtype, self.scalar(then), self.scalar(orelse))
-                return self.reuse_or_emit("select", self.scalar(cond), self.scalar(then), self.scalar(orelse))
-            case Operation("cast", (operand,), dtype):
-                converted = self.scalar(operand)
-                for name in conversions(operand.dtype, dtype):
+            case Operation():
+                return self.operation(scalar)
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
+
+    def operation(self, operation: Operation) -> Reg:
+        operands, dtype = operation.operands, operation.dtype
+        match operation.function:
+            case "and" | "or" as function if dtype is BOOL and self.has_load(operands[1]):
+                return self.short_circuit(function, *operands)
+            case "select" if self.has_load(operands[1]) or self.has_load(operands[2]):
+                return self.lazy_select(*operands)
+            case "select":
+                if extreme := min_or_max(operation):
+                    return self.apply(extreme, dtype, self.scalar(operands[1]), self.scalar(operands[2]))
+                return self.reuse_or_emit("select", *map(self.scalar, operands))
+            case "cast":
+                converted = self.scalar(operands[0])
+                for name in conversions(operands[0].dtype, dtype):
                     converted = self.reuse_or_emit("apply", converted, converted, function_number(name))
                 return converted
-            case Operation("neg", (operand,)) if operand.dtype == I64:
-                subtracted = self.scalar(operand)
+            case "neg" if dtype == I64:
+                subtracted = self.scalar(operands[0])
                 return self.binary("sub", I64, self.constant(0), subtracted)
-            case Operation("fma", (left, right, addend)):
-                factors, total = (self.scalar(left), self.scalar(right)), self.scalar(addend)
+            case "fma":
+                *factors, total = map(self.scalar, operands)
                 result = self.new(is_mutable=True)
                 self.emit("copy", result, total)
                 self.emit("apply", result, *factors, function_number("fma_f32"))
                 result.is_mutable = False
                 return result
-            case Operation(function, operands):
-                values = [self.scalar(operand) for operand in operands]
-                return self.binary(function, operands[0].dtype, values[0], values[-1])
-        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
+        values = [self.scalar(operand) for operand in operands]
+        return self.binary(operation.function, operands[0].dtype, values[0], values[-1])
 
     def binary(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
         """Return the register with the result of a function of operands of `dtype`.

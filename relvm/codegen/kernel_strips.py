@@ -320,37 +320,43 @@ class StripPrinter:
                 return self.counters.get(name) or p.env[name]
             case Load(buffer, indices):
                 return self.load(buffer, indices, mask)
-            case Operation("and" | "or" as function, (left, right), dtype) if dtype is BOOL and p.has_load(right):
-                first = self.strip_of(self.value(left, mask), BOOL)
-                inner = self.mask_of(left, mask, inverted=function == "or")
-                second = self.strip_of(self.value(right, inner), BOOL)
-                return self.binary(function, BOOL, first, second)
-            case Operation("neg", (operand,)) if operand.dtype == I64:
-                return self.binary("sub", I64, p.constant(0), self.value(operand, mask))
-            case Operation("select", (cond, then, orelse)):
-                return self.select(scalar, cond, then, orelse, mask)
-            case Operation("cast", (operand,), dtype):
-                value = self.strip_of(self.value(operand, mask), operand.dtype)
-                for name in conversions(operand.dtype, dtype):
-                    value = self.apply(name, value, value)
-                return value
-            case Operation("fma", (left, right, addend)):
-                return self.multiply_add(left, right, addend, mask)
-            case Operation(function, operands):
-                values = [self.value(operand, mask) for operand in operands]
-                return self.binary(function, operands[0].dtype, values[0], values[-1])
+            case Operation():
+                return self.operation(scalar, mask)
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
-    def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + addend.
+    def operation(self, operation: Operation, mask: Reg | None) -> StripValue:
+        """Emit instructions that compute an operation, as `value` does."""
+        p, operands, dtype = self.p, operation.operands, operation.operands[0].dtype
+        match operation.function:
+            case "and" | "or" as function if dtype is BOOL and p.has_load(operands[1]):
+                first = self.strip_of(self.value(operands[0], mask), BOOL)
+                inner = self.mask_of(operands[0], mask, inverted=function == "or")
+                return self.binary(function, BOOL, first, self.value(operands[1], inner))
+            case "neg" if dtype == I64:
+                return self.binary("sub", I64, p.constant(0), self.value(operands[0], mask))
+            case "select":
+                return self.select(operation, mask)
+            case "cast":
+                value = self.strip_of(self.value(operands[0], mask), dtype)
+                for name in conversions(dtype, operation.dtype):
+                    value = self.apply(name, value, value)
+                return value
+            case "fma":
+                return self.multiply_add(operation, mask)
+        values = [self.value(operand, mask) for operand in operands]
+        return self.binary(operation.function, dtype, values[0], values[-1])
+
+    def multiply_add(self, operation: Operation, mask: Reg | None) -> Reg:
+        """Return the strip with the result of the operation fma(left, right, addend).
 
         The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
         `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.
 
         mask: a strip of bools, or None.  Where it is false, loads return 0.
         """
+        *multiplied, addend = operation.operands
         total = self.strip_of(self.value(addend, mask), F32)
-        factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
+        factors = [self.strip_of(self.value(factor, mask), F32) for factor in multiplied]
         if all(factor.kind == "scalar" for factor in factors):
             factors[0] = self.reuse_or_emit_strip("move", factors[0], F32.size_bytes)
         has_other_readers = not (isinstance(addend, Operation) and addend.function == "fma")
@@ -410,9 +416,10 @@ class StripPrinter:
         first, step, row_step = (p.binary("mul", I64, part, factor) for part in other)
         return Affine(first, step, row_step)
 
-    def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
+    def select(self, operation: Operation, mask: Reg | None) -> StripValue:
+        cond, then, orelse = operation.operands
         loads = self.p.has_load(then) or self.p.has_load(orelse)
-        if not loads and (name := min_or_max(scalar)):
+        if not loads and (name := min_or_max(operation)):
             values = [self.strip_of(self.value(part, mask), part.dtype) for part in (then, orelse)]
             return self.apply(element_function(name, then.dtype), *values)
         test = self.strip_of(self.value(cond, mask), BOOL)

@@ -243,7 +243,7 @@ def negation(value: Operand) -> Scalar:
     return Operation("not", (as_condition(value),), BOOL)
 
 
-def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
+def conditional(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
     """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
     dtype."""
     first, second = _same_dtype("if", (then, orelse))

@@ -12,6 +12,7 @@ from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator
+from relvm.ir.scalar_ops import PYTHON_FUNCTIONS
 from relvm.ir.symbolic import DimVar, evaluate_with
 
 
@@ -31,20 +32,7 @@ def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "neg": np.negative,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "not": np.logical_not,
+    **PYTHON_FUNCTIONS,
     "abs": np.abs,
     "copysign": np.copysign,
     "fmod": np.fmod,

@@ -383,10 +383,9 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
     """Return the operands of the expression `scalar`, in order."""
-    match scalar:
-        case Load(_, operands) | Operation(_, operands):
-            return operands
-    return ()
+    if isinstance(scalar, Operation):
+        return scalar.operands
+    return scalar.indices if isinstance(scalar, Load) else ()
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:

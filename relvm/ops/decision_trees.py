@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dtypes import I32, I64, U8
-from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, maximum, minimum, select
+from relvm.ir.dtypes import BOOL, I32, I64, U8
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
+from relvm.ir.scalar_ops import FORMS
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -90,19 +91,10 @@ def _apply_test(value: Scalar, threshold: Scalar, condition: Scalar | None, test
 
 
 def _compare(test: str, value: Scalar, threshold: Scalar) -> Scalar:
-    match test.rstrip("?"):
-        case "<=":
-            result = value <= threshold
-        case "<":
-            result = value < threshold
-        case ">=":
-            result = value >= threshold
-        case ">":
-            result = value > threshold
-        case "==":
-            result = value.eq(threshold)
-        case _:
-            result = value.ne(threshold).logical_and(value.eq(value))
+    sign = test.rstrip("?")
+    result: Scalar = Operation(FORMS[sign, 2], (value, threshold), BOOL)
+    if sign == "!=":
+        result = result.logical_and(value.eq(value))
     return result.logical_or(value.ne(value)) if test.endswith("?") else result
 
 

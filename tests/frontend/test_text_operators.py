@@ -111,7 +111,7 @@ def kernel_operators(dtype: DType) -> dict[str, Operator]:
     found["neg"] = (dtype,), kd.negative
     found["not"] = (BOOL,), kd.negation
     found["abs"] = (dtype,), lambda x: kd.call("abs", (x,))
-    found["where"] = (BOOL, dtype, dtype), kd.where
+    found["conditional"] = (BOOL, dtype, dtype), kd.conditional
     found["cast"] = (dtype,), lambda x: kd.cast(kd.cast(x, I8 if dtype is I64 else F64), dtype)
     found["bool"] = (dtype,), lambda x: kd.cast(x, BOOL)
     found["of bool"] = (BOOL,), lambda x: kd.cast(x, dtype)

@@ -25,7 +25,7 @@ from relvm.codegen.c.expression import (
     primary,
 )
 from relvm.codegen.kernel_registers import buffer_position
-from relvm.ir.dtypes import DType
+from relvm.ir.dtypes import BOOL, DType
 from relvm.ir.loop_ir import (
     MATH_H_NAMES,
     SUM_LANES,
@@ -389,6 +389,8 @@ class KernelBody:
                 return element(self.buffer(buffer), self.index(buffer, indices))
             case Operation(function, operands, dtype):
                 values = [self.scalar(operand) for operand in operands]
+                if (sign := _SIGNS.get(function)) is not None:
+                    return _truncated(infix(sign * 2 if dtype is BOOL and sign in "&|" else sign, *values), dtype)
                 match function:
                     case "cast":
                         return conversion(values[0], operands[0].dtype, dtype)
@@ -396,9 +398,6 @@ class KernelBody:
                         return conditional(*values)
                     case "neg" | "not":
                         return _truncated(prefix("-" if function == "neg" else "!", *values), dtype)
-                    case _ if function in _SIGNS:
-                        sign = _SIGNS[function]
-                        return _truncated(infix(sign * 2 if sign in "&|" and dtype.is_bool else sign, *values), dtype)
                 return call(_function(function, dtype), *values)
         raise AssertionError(f"cannot translate {type(scalar).__name__} to C")
 

@@ -198,7 +198,7 @@ class KernelReader(LiteralReader):
             then = self.kernel_expression()
             self.expect("else")
             orelse = self.kernel_expression()
-            value = self.at_token(token, lambda: kd.where(cond, then, orelse))
+            value = self.at_token(token, lambda: kd.conditional(cond, then, orelse))
         else:
             value = self.kernel_infix(0)
         self.depth -= 1

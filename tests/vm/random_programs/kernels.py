@@ -108,7 +108,7 @@ class _Maker:
         operations: tuple[Callable[[], kd.Operand], ...] = (
             lambda: kd.call("max", (first, second)),
             lambda: kd.call("min", (first, second)),
-            lambda: kd.where(self.condition(), first, second),
+            lambda: kd.conditional(self.condition(), first, second),
             lambda: kd.call("abs", (first,)),
             lambda: kd.negative(first),
         )
@@ -148,7 +148,7 @@ class _Maker:
         indices = tuple(self.index(axis, guards) for axis in range(len(self.shape)))
         element: Scalar = self.build.element("x", indices)
         for guard in guards:
-            element = kd.where(guard, element, kd.as_scalar(1, self.dtype))
+            element = kd.conditional(guard, element, kd.as_scalar(1, self.dtype))
         return element
 
     def index(self, axis: int, guards: list[Scalar]) -> kd.Operand:
