@@ -150,6 +150,11 @@ class RelvmToolchainError(RelvmError, RuntimeError):
     """
 
 
+def message_with_notes(error: BaseException) -> str:
+    """Return the message of an error, followed by its notes, such as the stack trace of a failed run."""
+    return "\n".join((str(error), *getattr(error, "__notes__", ())))
+
+
 def located(error: RelvmError, origin: str) -> RelvmError:
     """Return a copy of an error with the source location `origin` in front of the message.
 

@@ -129,7 +129,7 @@ _BUILD_TABLES = {
         "name function operands result form fails meaning",
     ),
     "KERNEL_OPCODES": ("kernel_opcodes.def", "KERNEL_OP", "name operands names meaning"),
-    "MICRO_KERNELS": ("micro_kernels.def", "MICRO_KERNEL", "name arguments"),
+    "MICRO_KERNELS": ("micro_kernels.def", "MICRO_KERNEL", "name header arguments"),
     "KERNEL_CONSTANTS": ("kernel_constants.def", "KERNEL_CONSTANT", "name value meaning"),
 }
 

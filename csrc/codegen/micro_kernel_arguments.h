@@ -10,9 +10,9 @@
 #define FLOAT(name) float name;
 #define READ(name, type) const type *name;
 #define WRITE(name, type) type *name;
-#define MICRO_KERNEL(name, arguments) \
-  typedef struct name##_arguments {   \
-    arguments                         \
+#define MICRO_KERNEL(name, header, arguments) \
+  typedef struct name##_arguments {           \
+    arguments                                 \
   } name##_arguments;
 #include "micro_kernels.def"
 #undef MICRO_KERNEL

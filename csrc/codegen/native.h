@@ -26,7 +26,7 @@ typedef struct rvm_machine_head {
   int64_t nesting;        /* number of active native functions */
   int64_t frame_count, frame_limit; /* active bytecode functions; frame_count + nesting <= frame_limit */
   rvm_value *top, *stack_end;       /* of the value stack; values from `top` on are unused, and are not objects */
-  int64_t failed_at;                /* instruction at which a routine that is built for debugging failed, or -1 */
+  int64_t failed_at;                /* instruction at which a native routine failed, or -1 if it is not known */
   const char *lowest;               /* lowest address of this thread's C stack at which a call may begin */
   const char *stack_start;          /* lowest address of that stack, which grows down */
   rvm_value error;                  /* error of a scalar function that failed */

@@ -21,7 +21,7 @@
     if (status_ != RVM_OK) return status_; \
   } while (0)
 
-/* RVM_TRY for the instruction at index `instruction` of a routine that is built for debugging. */
+/* RVM_TRY for a call whose failure is reported as a failure of the instruction at index `instruction`. */
 #define RVM_TRY_AT(instruction, call)           \
   do {                                          \
     rvm_status status_ = (call);                \

@@ -34,9 +34,9 @@ enum {
 #define FLOAT(name)
 #define READ(name, type) rvm_micro_argument name;
 #define WRITE(name, type) rvm_micro_argument name;
-#define MICRO_KERNEL(name, arguments) \
-  typedef struct name##_buffers {     \
-    arguments char has_none;          \
+#define MICRO_KERNEL(name, header, arguments) \
+  typedef struct name##_buffers {             \
+    arguments char has_none;                  \
   } name##_buffers;
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
@@ -582,7 +582,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
   args.name = NULL;      \
   buffers.name = *argument++;
 #define WRITE(name, type) READ(name, type)
-#define MICRO_KERNEL(name, arguments)                                                        \
+#define MICRO_KERNEL(name, header, arguments)                                                \
   static int call_##name(const rvm_micro_argument *argument, const rvm_micro_watch *watch) { \
     name##_arguments args;                                                                   \
     name##_buffers buffers;                                                                  \
@@ -604,7 +604,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 #define WRITE(name, type) "P"
 extern const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[];
 const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[] = {
-#define MICRO_KERNEL(name, arguments) {call_##name, arguments},
+#define MICRO_KERNEL(name, header, arguments) {call_##name, arguments},
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };

@@ -258,15 +258,22 @@ class Program(Displayed):
         return ""
 
     def origin(self, function: str, instruction: int) -> str:
-        """Return the first source location of an instruction, or "" if it is unknown.
+        """Return the first source location of an instruction and the number of others, or "" if it is unknown.
 
         function: the name of the function.   instruction: the index of the instruction in the function.
         """
         match self.debug.get(function):
             case {"origins": list(locations)} if instruction < len(locations):
-                match locations[instruction]:
-                    case [str(location), *_]:
-                        return location
+                found = locations[instruction]
+            case {"locations": dict(locations)}:
+                found = locations.get(str(instruction))
+            case _:
+                return ""
+        match found:
+            case [str(location)]:
+                return location
+            case [str(location), *others]:
+                return f"{location} and {len(others)} more"
         return ""
 
 

@@ -12,7 +12,7 @@ from relvm.cli.arguments import Number, Parser, Words, file_name, picture_file
 from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
 from relvm.cli.overview import EXAMPLES, RootParser, print_help
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmError, RelvmFileError
+from relvm.errors import RelvmError, RelvmFileError, message_with_notes
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 # The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoReaderError:
         return 0
     except RelvmError as error:
-        described = f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}"
+        described = f"{type(error).__name__}: {in_shell_terms(message_with_notes(error), vars(options))}"
         complain(_file_error(error) if isinstance(error, RelvmFileError) else described)
         return 1
     except OSError as error:

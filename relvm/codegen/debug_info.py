@@ -3,7 +3,11 @@
 The entry of a function contains:
 
 instructions
-    For each instruction, the name of the value that it computes, or an empty string.
+    For each instruction, the name of the value that it computes, or an empty string.  A native function has no such
+    list unless the program is built for debugging.
+locations
+    A dict from the index of an instruction, as text, to a list of its source locations
+    (relvm/codegen/failure_locations.py).  In a program that is built for debugging, `origins` replaces it.
 
 The entry of a kernel contains:
 
@@ -28,7 +32,8 @@ from collections.abc import Collection
 from typing import Any
 
 from relvm.bytecode.asm_printer import function_texts, instruction_text
-from relvm.codegen.emit_bytecode import Bytecode
+from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
+from relvm.codegen.failure_locations import failure_locations
 from relvm.ir.expr import Binding, Function, MatchCast, Module
 from relvm.ir.node import walk
 from relvm.kernels.cost import work_entry
@@ -59,7 +64,14 @@ def debug_section(
                 kernel.work, [buffer.shape for buffer in (*kernel.inputs, *kernel.outputs)]
             )
     if source is None:
-        return section | {name: {"instructions": names} for name, names in bytecode.comments.items()}
+        for name, names in bytecode.comments.items():
+            section[name] = {"instructions": names}
+        native = print_bytecode(lir, [routine for routine in lir.routines if routine.name in compiled])
+        located = failure_locations(lir, bytecode) | failure_locations(lir, native)
+        for name, places in located.items():
+            if places:
+                section.setdefault(name, {})["locations"] = {str(index): list(each) for index, each in places.items()}
+        return section
     table = function_texts([(key.kind == "packed", key.name) for key in lir.functions])
     for name, names in bytecode.comments.items():
         section[name] = {"instructions": names, "origins": [list(each) for each in bytecode.origins[name]]}

@@ -14,7 +14,7 @@ import numpy as np
 
 from relvm.bytecode.program import FunctionEntry, NativeCode, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
-from relvm.codegen.c.module import print_c, source_text, unit_kernels, without_kernels
+from relvm.codegen.c.module import print_c, source_text, unit_kernels
 from relvm.codegen.debug_info import debug_section
 from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
@@ -393,14 +393,13 @@ def assemble(
     native, source = None, ""
     printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]
     bytecode = print_bytecode(lir, printed, debug=debug_source is not None)
-    kernels, c_module = {}, lir
-    if lir.kernels and target.kind != "c":
+    kernels, has_c_kernels = {}, target.kind == "c"
+    if lir.kernels and not has_c_kernels:
         report("kernel bytecode")
-        kernels, c_module = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
-    if c_module.kernels or compiled:
-        text = print_c(
-            c_module, routines=compiled, statement_positions=bytecode.statement_positions if debug_source else None
-        )
+        kernels = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}
+    if (lir.kernels and has_c_kernels) or compiled:
+        positions = bytecode.statement_positions if debug_source else None
+        text = print_c(lir, routines=compiled, kernels=has_c_kernels, statement_positions=positions)
         report("C compilation")
         native, source = compile_native(text, target, each_unit), source_text(text)
     functions = tuple(map(_EntryMaker(lir, bytecode, compiled), lir.functions))

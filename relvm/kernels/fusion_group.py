@@ -8,7 +8,7 @@ from functools import cached_property
 from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
-from relvm.ir.loop_ir import Buffer
+from relvm.ir.loop_ir import Buffer, Let, statements_in
 from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.empty_loops import skip_empty_loops
@@ -213,11 +213,15 @@ class Group:
         return Provenance(self.origins, values, tuple(own) or None)
 
     def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
-        for call in self.members.values():
+        for var, call in self.members.items():
             if isinstance(call.op.lower, GatherKernel):
                 x, indices = (buffers[arg] for arg in call.args)
                 axis = dict(call.attributes)["axis"] % len(x.shape)
+                first = len(k.blocks[-1])
                 call.op.lower.check(k, indices, x.shape[axis], axis)
+                for statement in statements_in(tuple(k.blocks[-1][first:])):
+                    if isinstance(statement, Let):
+                        k.values[statement.local.name] = (var,)
 
     def check_fusable(self) -> None:
         """Check that the operators can share a kernel.  Raise NotFusable otherwise."""

@@ -8,6 +8,7 @@ from relvm.ir.loop_ir import (
     Allocate,
     Assign,
     Buffer,
+    Fail,
     IfThen,
     Let,
     Load,
@@ -65,6 +66,10 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
                 if buffer in outputs and (numbers := computed | operators_of_names([buffer.name])):
                     return numbers
                 target = buffer.name
+            case Fail(values=shown):
+                if numbers := operators_of_names(name for value in shown for name in _names_of(value)):
+                    return numbers
+                target = ""
             case _:
                 target = ""
         numbers = operators_of_names([target])

@@ -17,6 +17,7 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    message_with_notes,
 )
 from relvm.quoting import terminal
 
@@ -197,4 +198,4 @@ def run_error(error: RelvmError) -> Status:
             kind = RuntimeException
         case _:
             kind = Fail
-    return kind.of(f"Non-zero status code returned while running the model: {error}")
+    return kind.of(f"Non-zero status code returned while running the model: {message_with_notes(error)}")

@@ -189,6 +189,16 @@ def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> Non
     assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
 
 
+def test_a_run_that_fails_prints_the_stack_trace(folder: Path) -> None:
+    (folder / "pick.relvm").write_text("def main(x: f32[n, 3], i: i64[k]) -> f32[k, 3] {\n  return gather(x, i)\n}\n")
+    np.save(folder / "i.npy", np.array([0, 5]))
+    done = relvm("run", "pick.relvm", "--input", "x=x.npy", "--input", "i=i.npy", cwd=folder)
+    assert done.returncode == 1
+    message, frame = done.stderr.splitlines()[-2:]
+    assert message == "relvm: error: RelvmIndexError: gather: index 5 is outside axis 0 of size 1"
+    assert frame.startswith("  in main at instruction ") and frame.endswith(": result (line 2, column 10)")
+
+
 def stuck_compiler(folder: Path) -> dict[str, str]:
     """Return environment variables for a C compiler that never ends.  It starts a process, as gcc does.
 

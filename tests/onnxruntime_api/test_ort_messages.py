@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 import relvm.onnxruntime as ort
+from relvm.onnxruntime.errors import InvalidArgument
 
 NAME = "a\x1b[31m\nforged\u202eb"
 SAFE_CALLS = ("terminal", "len", "type")
@@ -112,3 +113,22 @@ def test_warnings_and_representations_are_printable() -> None:
         session = ort.InferenceSession(model.SerializeToString(), providers=[NAME, "CPUExecutionProvider"])
     assert caught and all(str(each.message).isprintable() for each in caught)
     assert all(repr(each).isprintable() for each in session.get_inputs() + session.get_outputs())
+
+
+def test_a_run_that_fails_names_the_node(tmp_path: Path) -> None:
+    helper = onnx.helper
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="activation"),
+        helper.make_node("Gather", ["r", "i"], ["g"], name="pick_rows"),
+        helper.make_node("Abs", ["g"], ["y"], name="absolute"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", 1, ["n", 3]), helper.make_tensor_value_info("i", 7, ["k"])]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", 1, ["k", 3])])
+    for name in ("first.onnx", "second.onnx"):  # the second build is from the cache
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), tmp_path / name)
+        with pytest.raises(InvalidArgument) as caught:
+            session = ort.InferenceSession(tmp_path / name)
+            session.run(None, {"x": np.ones((4, 3), np.float32), "i": np.array([1, 7])})
+        assert "gather: index 7 is outside axis 0 of size 4" in str(caught.value)
+        assert "(node 'pick_rows' (Gather, opset 18))" in str(caught.value)
+        assert ".onnx" not in str(caught.value)

@@ -13,6 +13,7 @@ from relvm import ops, vm
 from relvm.errors import (
     RelvmArgumentError,
     RelvmError,
+    RelvmIndexError,
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
@@ -203,6 +204,25 @@ LINES
     with pytest.raises(RelvmError) as caught:
         machine[failing](np.ones(3, np.float32), 0)
     assert [line.strip() for line in caught.value.__notes__[0].splitlines()] == places[failing]
+
+
+@pytest.mark.parametrize("target", ["c", "bytecode"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_run_that_fails_in_an_operator_says_which(mode: str, target: str) -> None:
+    """This does not need debug=True.  The file is not named, because the executable does not depend on it."""
+    text = """def main(x: f32[n], i: i64[2], j: i64) -> f32[2] {
+  a = relu(gather(add(x, x), i))
+  b = gather(x, i)
+  c = 7 // j
+  return add(a, b)
+}"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text, "folder/model.relvm"), mode, target))
+    x = np.ones(4, np.float32)
+    for i, j, kind, place in [([1, 7], 1, RelvmIndexError, "line 2, column 12"), ([1, 2], 0, RelvmError, "line 4")]:
+        with pytest.raises(kind) as caught:
+            machine["main"](x, np.int64(i), j)
+        assert f"({place}" in caught.value.__notes__[0]
+        assert "folder" not in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("mode", MODES)

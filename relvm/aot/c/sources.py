@@ -20,24 +20,19 @@ from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.aot.lower.ir import LoweredModule
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
-from relvm.codegen.c.kernel import kernel_prototype, print_kernel
+from relvm.codegen.c.kernel import kernel_prototype, micro_kernel_headers, print_kernel
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 
-# A header of runtime functions that kernels call -> a pattern for the names of its functions.
+# A header of runtime functions that kernels call, besides micro-kernels -> a pattern for the names of its functions.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
-    "attention.h": r"rvm_attention\(",
-    "gemm_int8.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
     "float_bits.h": r"rvm_(bits_of_\w+|\w+_of_bits)\(",
     "kernel_math.h": r"rvm_(exp|log|log1p|tanh|erf|sin|cos)_f32\(",
     "kernel_conversions.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
     "small_floats.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "packed.h": r"rvm_kernel_check\(",
-    "gemm_f32.h": r"rvm_(tile|taps|columns|window_rows)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
-    "pooling.h": r"rvm_max_pool_f32\(",
     "reproducible.h": r"RVM_FMA_F32\(",
-    "winograd.h": r"rvm_winograd_",
 }
 # Disables warnings about constructs that are normal in generated C: a maximum of one number, an unused value, a
 # division by 0 that is never executed.
@@ -182,12 +177,13 @@ def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str
         is_plain = module.calls is CallKind.UNPACKED
         text = print_plain_kernel(kernel, symbol) if is_plain else print_kernel(kernel, symbol)
         texts.append(text)
-    return {f"src/{config.name}_kernels.c": _unit(texts, config)} if texts else {}
+    headers = micro_kernel_headers(module.kernels.values())
+    return {f"src/{config.name}_kernels.c": _unit(texts, headers, config)} if texts else {}
 
 
-def _unit(kernels: list[str], config: AotConfig) -> str:
+def _unit(kernels: list[str], headers: list[str], config: AotConfig) -> str:
     body = "\n\n".join(kernels)
-    headers = [header for header, used in _HEADERS.items() if re.search(used, body)]
+    headers = [*headers, *(header for header, used in _HEADERS.items() if re.search(used, body))]
     lines = [f'#include "{name}"' for name in sorted([f"{config.name}_internal.h", *headers])]
     return "\n\n".join(["#include <math.h>\n#include <string.h>", "\n".join(lines), body]) + "\n"
 

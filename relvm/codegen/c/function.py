@@ -7,11 +7,12 @@ line by line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice, repeat
 
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
 from relvm.codegen.c.operands import literal_text, operand_text
+from relvm.data_classes import value_record
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
@@ -48,6 +49,23 @@ _DIRECT = {builtin(row.name): row.name for row in BUILTINS if row.decoded not in
 _REGISTER, _CONSTANT, _FUNCTION, _LITERAL, _CONTEXT = range(5)
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
+
+
+@value_record
+class Reports:
+    """What the C code of a routine reports to the virtual machine.
+
+    positions: the indices of the bytecode instructions that correspond to the statements of the routine
+    (Bytecode.statement_positions).
+    located: the instructions that report a failure.  If it is None, the code is for debugging: all instructions report
+    a failure, and each instruction is also reported before it runs.
+    """
+
+    positions: Sequence[int]
+    located: Collection[int] | None
+
+
+_SILENT = Reports((), ())
 
 
 def print_prototype(routine: Routine) -> str:
@@ -118,7 +136,7 @@ def print_routine(
     routine: Routine,
     functions: Mapping[FunctionKey, int],
     routines: Mapping[FunctionKey, Routine],
-    statement_positions: Sequence[int] | None = None,
+    reports: Reports = _SILENT,
 ) -> str:
     """Return the C code of one routine.
 
@@ -128,12 +146,10 @@ def print_routine(
         The index of each function in the function table f, by key.
     routines
         The routines in the same C file, by key.
-    statement_positions
-        For debugging, the indices of the bytecode instructions that correspond to the statements
-        (Bytecode.statement_positions).  The C code then reports these indices to the virtual machine.  None if the code
-        is not for debugging.
+    reports
+        What the code reports to the virtual machine, by default nothing.
     """
-    printer = _Printer(routine, functions, routines, statement_positions)
+    printer = _Printer(routine, functions, routines, reports)
     body = printer.block(routine.body, "  ")
     if not always_tail_calls(routine.body):
         body += printer.last_report("  ")
@@ -168,10 +184,11 @@ class _Printer:
         routine: Routine,
         functions: Mapping[FunctionKey, int],
         routines: Mapping[FunctionKey, Routine],
-        statement_positions: Sequence[int] | None,
+        reports: Reports,
     ) -> None:
         self.routine = routine
-        self.statement_positions = None if statement_positions is None else iter(statement_positions)
+        self.positions = iter(reports.positions) if reports.positions else repeat(-1)
+        self.located = reports.located
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _has_long_block(routine.body)
@@ -199,15 +216,11 @@ class _Printer:
         return lines
 
     def statement_lines(self, statement: Statement, indent: str) -> list[str]:
-        """Return the lines of a statement.
-
-        In code for debugging, where `self.statement_positions` is not None, the lines also report the statement to the
-        virtual machine: before the statement runs, and if it fails.
-        """
-        if self.statement_positions is None:
-            return self.statement(statement, None, indent)
-        instruction = next(self.statement_positions)
-        return [self.report_line(instruction, indent), *self.statement(statement, instruction, indent)]
+        """Return the lines of a statement, which also report the statement to the virtual machine (`Reports`)."""
+        instruction = next(self.positions)
+        if self.located is None:
+            return [self.report_line(instruction, indent), *self.statement(statement, instruction, indent)]
+        return self.statement(statement, instruction if instruction in self.located else None, indent)
 
     def report_line(self, instruction: int, indent: str) -> str:
         function = self.functions[self.routine.key]
@@ -216,9 +229,10 @@ class _Printer:
     def last_report(self, indent: str) -> list[str]:
         """Return the line that reports to the virtual machine the jump or return at the end of a block.
 
-        If the code is not for debugging (`self.statement_positions` is None), return an empty list.
+        If the code is not for debugging, return an empty list.
         """
-        return [] if self.statement_positions is None else [self.report_line(next(self.statement_positions), indent)]
+        instruction = next(self.positions)
+        return [self.report_line(instruction, indent)] if self.located is None else []
 
     def statement(self, statement: Statement, instruction: int | None, indent: str) -> list[str]:
         match statement:

@@ -8,7 +8,7 @@ as in NumPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from relvm.codegen.c.expression import (
     CExpression,
@@ -57,7 +57,7 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
 from relvm.kernels.bounding_inputs import bounding_inputs
 from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_comment, c_string
-from relvm.tables import micro_kernel_arguments
+from relvm.tables import MICRO_KERNELS, micro_kernel_arguments
 
 _ALIGNMENT = 64  # of arrays
 _FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, including the C functions that it calls
@@ -134,6 +134,13 @@ def stack_bytes(kernel: Kernel) -> int:
 
 def _without_source(lines: list[str]) -> Iterator[tuple[str, None]]:
     return ((line, None) for line in lines)
+
+
+def micro_kernel_headers(kernels: Iterable[Kernel]) -> list[str]:
+    """Return the headers with the micro-kernels that kernels call, sorted."""
+    statements = (statement for kernel in kernels for statement in statements_in(kernel.body))
+    called = {statement.function for statement in statements if isinstance(statement, Invoke)}
+    return sorted({row.header for row in MICRO_KERNELS if row.name in called})
 
 
 def kernel_prototype(symbol: str) -> str:

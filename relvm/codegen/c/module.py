@@ -12,10 +12,19 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from relvm.codegen.c.function import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
-from relvm.codegen.c.kernel import kernel_prototype, print_kernel
+from relvm.codegen.c.function import (
+    Reports,
+    print_apply,
+    print_apply_prototype,
+    print_checks,
+    print_prototype,
+    print_routine,
+)
+from relvm.codegen.c.kernel import kernel_prototype, micro_kernel_headers, print_kernel
 from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.scalar_function import print_declarations, print_scalar_routine
+from relvm.codegen.emit_bytecode import print_bytecode
+from relvm.codegen.failure_locations import failure_locations
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.kernel import Kernel
@@ -37,12 +46,6 @@ _FOR_HEADERS = "/* headers of relvm: "
 # The first lines of translation units.
 _KERNELS, _ROUTINES = "/* unit: kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
-# Headers that are slow to compile or rarely needed -> the functions that require them.
-_HEADERS = {
-    "gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"),
-    "peak_flops.h": ("rvm_multiply_adds",),
-    "pooling.h": ("rvm_max_pool_f32",),
-}
 
 
 @value_record
@@ -124,13 +127,11 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
     for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
-        needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
-        headers = ["kernel.h", *needed]
-        includes = "\n".join(f'#include "{header}"' for header in headers)
+        includes = "\n".join(f'#include "{header}"' for header in ("kernel.h", *micro_kernel_headers(unit)))
         yield "\n\n".join((_KERNELS, includes, *(() if index else (_OPEN,)), body)) + "\n"
 
 
-def without_kernels(module: LirModule) -> LirModule:
+def _without_kernels(module: LirModule) -> LirModule:
     """Return the module without its kernels, for a program that contains them as kernel bytecode instead.
 
     Direct calls of kernels become calls through the function table.
@@ -144,18 +145,27 @@ def without_kernels(module: LirModule) -> LirModule:
 
 
 def print_c(
-    module: LirModule, *, routines: Container[str], statement_positions: Mapping[str, Sequence[int]] | None = None
+    module: LirModule,
+    *,
+    routines: Container[str],
+    kernels: bool = True,
+    statement_positions: Mapping[str, Sequence[int]] | None = None,
 ) -> CSource:
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
+    kernels: whether to print the kernels.  If not, the routines call them through the function table.
     statement_positions: for debugging, the indices of the bytecode instructions that correspond to the statements of
-    each routine (Bytecode.statement_positions), otherwise None.  Code for debugging keeps all values in registers, and
-    makes all calls through the virtual machine.
+    each routine (Bytecode.statement_positions), otherwise None.  Code for debugging keeps all values in registers,
+    makes all calls through the virtual machine, and reports each instruction.  Other code reports only the failures of
+    instructions with a source location (`failure_locations`).
     """
-    kernels = tuple(_kernel_units(module.kernels))
+    reports = _reports(module, routines, statement_positions)
+    if not kernels:
+        module = _without_kernels(module)
+    units = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
-        return CSource(kernels, "")
+        return CSource(units, "")
     functions = {key: i for i, key in enumerate(module.functions)}
     named = {} if statement_positions else {routine.key: routine for routine in printed}
     scalars = {} if statement_positions else scalar_functions(replace(module, routines=tuple(printed)))
@@ -171,10 +181,17 @@ def print_c(
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
-            parts.append(
-                print_routine(
-                    routine, functions, named, statement_positions[routine.name] if statement_positions else None
-                )
-            )
+            parts.append(print_routine(routine, functions, named, reports[routine.name]))
     parts += [print_apply(r, functions, is_scalar=r.key in scalars) for r in printed if r.key in called]
-    return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")
+    return CSource(units, "\n\n".join(part for part in parts if part) + "\n")
+
+
+def _reports(
+    module: LirModule, routines: Container[str], statement_positions: Mapping[str, Sequence[int]] | None
+) -> dict[str, Reports]:
+    """Return what each routine reports to the virtual machine.  The arguments are those of `print_c`."""
+    if statement_positions:
+        return {name: Reports(positions, None) for name, positions in statement_positions.items()}
+    bytecode = print_bytecode(module, [routine for routine in module.routines if routine.name in routines])
+    located = failure_locations(module, bytecode)
+    return {name: Reports(positions, located[name]) for name, positions in bytecode.statement_positions.items()}
