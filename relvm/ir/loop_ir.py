@@ -490,6 +490,8 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
     The quotient is 0 if y is 0.  The smallest integer divided by -1 wraps around.
     """
     quotient = x / y
+    if constant_value(y) not in (None, 0, -1):
+        return quotient
     if x.dtype.is_signed:
         quotient = select(y.eq(-1), -x, quotient)
     return select(y.eq(0), Literal(0, x.dtype), quotient)
@@ -498,6 +500,8 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
     """Return the remainder of the division x / y in `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
+    if constant_value(y) not in (None, 0, -1):
+        return rest
     if x.dtype.is_signed:
         rest = select(y.eq(-1), Literal(0, x.dtype), rest)
     return select(y.eq(0), Literal(0, x.dtype), rest)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import loop_ir as ir
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import I64, DType
 from relvm.ir.kernel_def import KernelDef, without_inouts
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, evaluate_with, format_dim, var_dim
 from relvm.kernels.empty_loops import skip_empty_loops
@@ -56,6 +56,7 @@ class _Lowering:
 
     unchecked: the innermost open `simd` or `parallel` loop, or None.  Inside such a loop, run-time checks are not
     possible.
+    guard: the condition under which elements may be loaded, or None if they always may.
     """
 
     def __init__(self, kernel: KernelDef, sizes: Mapping[DimVar, int]) -> None:
@@ -68,6 +69,7 @@ class _Lowering:
         self.buffers: dict[ir.Buffer, ir.Buffer] = {}
         self.compound: dict[AnyDim, AnyDim] = {}  # dimension such as n + m -> its variable in shapes
         self.unchecked: ir.Loop | None = None
+        self.guard: ir.Scalar | None = None
         self.k.names["shared_"] = 1  # the C printer uses this name itself
         for buffer in kernel.params:
             shape = tuple(map(self.buffer_dim, buffer.shape))
@@ -141,7 +143,7 @@ class _Lowering:
                 assert isinstance(local, ir.Local)
                 k.assign(local, self.assigned_value(variable, value))
             case ir.Store(buffer, indices, value, origin):
-                at = self.indices(buffer, indices, None, origin)
+                at = self.indices(buffer, indices, origin)
                 scalar = self.scalar(value)
                 k.add(ir.Store(self.buffers[buffer], at, scalar))
             case ir.IfThen(cond, then, orelse):
@@ -160,7 +162,7 @@ class _Lowering:
             case ir.Operation("max" | "min" as function, (first, second)) if second is variable or (
                 first is variable and not variable.dtype.is_float
             ):
-                other = self.reusable(self.scalar(second if first is variable else first), None)
+                other = self.reusable(self.scalar(second if first is variable else first))
                 extreme = ir.maximum if function == "max" else ir.minimum
                 return extreme(other, self.locals[variable])
         return self.scalar(value)
@@ -225,8 +227,8 @@ class _Lowering:
         work, name = ir.Literal(_work(loop.body), I64), self.name_of(loop.counter)
         with self.loop_body(loop), self.bounds.loop(loop) as counter:
             check_independent(loop, counter, self.bounds)
-            start, stop = self.reusable(start, None), self.reusable(stop, None)
-            length = self.reusable(ir.select(start < stop, stop - start, ir.Literal(0, I64)), None)
+            start, stop = self.reusable(start), self.reusable(stop)
+            length = self.reusable(ir.select(start < stop, stop - start, ir.Literal(0, I64)))
             count = ir.maximum(length, 0)  # no iterations if the length exceeds 2^63 and has wrapped around
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
@@ -260,50 +262,56 @@ class _Lowering:
 
     # ---- scalars ----
 
-    def reusable(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+    @contextmanager
+    def guarded(self, guard: ir.Scalar | None) -> Iterator[None]:
+        """A context manager in which elements may be loaded only if `guard` holds."""
+        outer, self.guard = self.guard, guard
+        try:
+            yield
+        finally:
+            self.guard = outer
+
+    def if_guarded(self, cond: ir.Scalar) -> ir.Scalar:
+        """Return whether the guard and `cond` hold."""
+        return cond if self.guard is None else self.guard.logical_and(cond)
+
+    def reusable(self, scalar: ir.Scalar) -> ir.Scalar:
         """Return a scalar that can be used several times: `scalar` itself, or a new variable with its value.
 
-        guard: the condition under which elements may be loaded, or None if they always may.  If the scalar loads an
-        element, the variable is 0 where the guard does not hold.
+        If the scalar loads an element, the variable is 0 where the guard does not hold.
         """
         if isinstance(scalar, ir.Local | ir.Literal | ir.Size):
             return scalar
-        if guard is not None and ir.has_load(scalar):
+        if self.guard is not None and ir.has_load(scalar):
             zero = ir.Literal(False if scalar.dtype.is_bool else 0, scalar.dtype)
-            scalar = ir.select(guard, scalar, zero)
+            scalar = ir.select(self.guard, scalar, zero)
         return self.k.let("t_", scalar)
 
-    def indices(
-        self, buffer: ir.Buffer, indices: tuple[ir.Scalar, ...], guard: ir.Scalar | None, origin: str
-    ) -> tuple[ir.Scalar, ...]:
+    def indices(self, buffer: ir.Buffer, indices: tuple[ir.Scalar, ...], origin: str) -> tuple[ir.Scalar, ...]:
         """Lower the indices of an access to `buffer`.
 
         Emit a check for each index that is not proven to be inside its axis.
 
-        guard: the condition under which the access is executed, or None if it always is.
         origin: the source location of the access.
         """
         lowered = []
         for axis, index in enumerate(indices):
-            scalar = self.scalar(index, guard)
+            scalar = self.scalar(index)
             size = self.buffers[buffer].shape[axis]
             if not self.bounds.is_inside(self.bounds.dim(index), self.size_of(buffer, axis)):
-                scalar = self.emit_index_check(buffer, axis, scalar, size, guard, origin)
+                scalar = self.emit_index_check(buffer, axis, scalar, size, origin)
             lowered.append(scalar)
         return tuple(lowered)
 
     def size_of(self, buffer: ir.Buffer, axis: int) -> AnyDim:
         return evaluate_with(buffer.shape[axis], self.sizes.get)
 
-    def emit_index_check(
-        self, buffer: ir.Buffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
-    ) -> ir.Scalar:
+    def emit_index_check(self, buffer: ir.Buffer, axis: int, index: ir.Scalar, size: AnyDim, origin: str) -> ir.Scalar:
         """Emit a run-time check that `index` is inside axis `axis` of `buffer`, and return the index.
 
         Raise RelvmTypeError in a loop in which run-time checks are not possible (`unchecked`).
 
         size: the size of the axis.
-        guard: the condition under which the access is executed, or None if it always is.
         origin: the source location of the access.
         """
         where = f"kernel {self.definition.name}"
@@ -312,11 +320,10 @@ class _Lowering:
             reason = f"{where}: cannot prove that the index of {buffer.name} along axis {axis} is in [0, {shown})"
             hint = f"an index in a {kind} loop is not checked at run time; access the element only under a condition"
             raise located(RelvmTypeError(f"{reason}; {hint} (0 <= i and i < {shown}), or use a range loop"), origin)
-        index = self.reusable(index, guard)
+        index = self.reusable(index)
         outside = (index < 0).logical_or(index >= ir.as_scalar(size, I64))
         message = f"{_text(where)}: index %lld is outside axis {axis} of {_text(buffer.name)}, of size %lld"
-        fails = outside if guard is None else guard.logical_and(outside)
-        self.k.fail(fails, "INDEX_ERROR", message, index, size)
+        self.k.fail(self.if_guarded(outside), "INDEX_ERROR", message, index, size)
         return index
 
     def dim(self, dim: AnyDim) -> ir.Scalar:
@@ -332,17 +339,17 @@ class _Lowering:
         return total
 
     def dim_operation(self, atom) -> ir.Scalar:
-        left, right = (self.reusable(self.dim(side), None) for side in (atom.left, atom.right))
+        left, right = (self.reusable(self.dim(side)) for side in (atom.left, atom.right))
         match atom.function:
             case "min":
                 return ir.minimum(left, right)
             case "max":
                 return ir.maximum(left, right)
             case "floordiv":
-                return self.floor_division(left, right, None)
-        return self.modulo(left, right, None)
+                return self.floor_division(left, right)
+        return self.modulo(left, right)
 
-    def scalar(self, scalar: ir.Scalar, guard: ir.Scalar | None = None) -> ir.Scalar:
+    def scalar(self, scalar: ir.Scalar) -> ir.Scalar:
         match scalar:
             case ir.Literal():
                 return scalar
@@ -351,89 +358,70 @@ class _Lowering:
             case ir.Size(dim):
                 return self.dim(evaluate_with(dim, self.sizes.get))
             case ir.Load(buffer, indices, origin):
-                return ir.Load(self.buffers[buffer], self.indices(buffer, indices, guard, origin))
+                return ir.Load(self.buffers[buffer], self.indices(buffer, indices, origin))
             case ir.Operation("and" | "or" as function, (left, right)):
-                return self.short_circuit(function, left, right, guard)
+                return self.short_circuit(function, left, right)
             case ir.Operation("select", (cond, then, orelse)):
-                return self.conditional(cond, then, orelse, guard)
+                return self.conditional(cond, then, orelse)
             case ir.Operation(function, operands, dtype):
-                values = tuple(self.scalar(operand, guard) for operand in operands)
-                return self.operation(function, values, dtype, guard)
-        raise AssertionError(f"cannot translate {type(scalar).__name__} to loop IR")
+                return self.operation(function, tuple(map(self.scalar, operands)), dtype)
+        raise AssertionError(f"cannot lower {type(scalar).__name__}")
 
-    def short_circuit(self, function: str, left: ir.Scalar, right: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        first = self.scalar(left, guard)
+    def short_circuit(self, function: str, left: ir.Scalar, right: ir.Scalar) -> ir.Scalar:
+        first = self.scalar(left)
         is_and = function == "and"
-        if ir.has_load(right):
-            first = self.reusable(first, guard)
-            inner = _and_guard(guard, first if is_and else first.logical_not())
-            with self.bounds.condition(left, holds=is_and):
-                second = self.scalar(right, self.reusable(inner, None))
+        if not ir.has_load(right):
+            second = self.scalar(right)
         else:
-            second = self.scalar(right, guard)
+            first = self.reusable(first)
+            guard = self.reusable(self.if_guarded(first if is_and else first.logical_not()))
+            with self.bounds.condition(left, holds=is_and), self.guarded(guard):
+                second = self.scalar(right)
         return first.logical_and(second) if is_and else first.logical_or(second)
 
-    def conditional(self, cond: ir.Scalar, then: ir.Scalar, orelse: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        test = self.scalar(cond, guard)
-        guards = (guard, guard)
+    def conditional(self, cond: ir.Scalar, then: ir.Scalar, orelse: ir.Scalar) -> ir.Scalar:
+        test = self.scalar(cond)
+        guards = (self.guard, self.guard)
         if ir.has_load(then) or ir.has_load(orelse):
-            test = self.reusable(test, guard)
-            guards = (
-                self.reusable(_and_guard(guard, test), None),
-                self.reusable(_and_guard(guard, test.logical_not()), None),
-            )
+            test = self.reusable(test)
+            guards = (self.reusable(self.if_guarded(test)), self.reusable(self.if_guarded(test.logical_not())))
         parts = []
-        for part, inner, holds in ((then, guards[0], True), (orelse, guards[1], False)):
-            with self.bounds.condition(cond, holds=holds):
-                parts.append(self.scalar(part, inner if ir.has_load(part) else guard))
+        for part, guard, holds in ((then, guards[0], True), (orelse, guards[1], False)):
+            with self.bounds.condition(cond, holds=holds), self.guarded(guard if ir.has_load(part) else self.guard):
+                parts.append(self.scalar(part))
         return ir.select(test, parts[0], parts[1])
 
-    def operation(self, function: str, values: tuple[ir.Scalar, ...], dtype, guard: ir.Scalar | None) -> ir.Scalar:
-        first, last = values[0], values[-1]
+    def operation(self, function: str, operands: tuple[ir.Scalar, ...], dtype: DType) -> ir.Scalar:
         match function:
             case "floordiv":
-                return self.floor_division(first, last, guard)
+                return self.floor_division(*operands)
             case "mod":
-                return self.modulo(first, last, guard)
+                return self.modulo(*operands)
             case "max" | "min":
-                a, b = self.reusable(first, guard), self.reusable(last, guard)
+                a, b = map(self.reusable, operands)
                 return ir.select(a > b if function == "max" else a < b, a, b)
             case "abs" if dtype.is_integer:
-                a = self.reusable(first, guard)
+                a = self.reusable(operands[0])
                 return ir.select(a < 0, -a, a) if dtype.is_signed else a
-        return ir.Operation(function, values, dtype)
+        return ir.Operation(function, operands, dtype)
 
-    def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down, or 0 if y is 0.
-
-        guard: the condition under which elements may be loaded, or None if they always may.
-        """
-        x, y = self.reusable(x, guard), self.reusable(y, guard)
+    def floor_division(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+        """Return x // y, rounded down, or 0 if y is 0."""
+        x, y = self.reusable(x), self.reusable(y)
         if not x.dtype.is_signed:
-            return _quotient(x, y)
-        rest = self.reusable(_remainder(x, y), guard)
-        quotient = self.reusable(_quotient(x, y), guard)
+            return ir.integer_quotient(x, y)
+        rest = self.reusable(ir.integer_remainder(x, y))
+        quotient = self.reusable(ir.integer_quotient(x, y))
         rounds = rest.ne(0).logical_and((rest < 0).ne(y < 0))
         return ir.select(rounds, quotient - 1, quotient)
 
-    def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y, or 0 if y is 0.
-
-        guard: the condition under which elements may be loaded, or None if they always may.
-        """
-        x, y = self.reusable(x, guard), self.reusable(y, guard)
-        rest = self.reusable(_remainder(x, y), guard)
+    def modulo(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+        """Return x % y, with the sign of y, or 0 if y is 0."""
+        x, y = self.reusable(x), self.reusable(y)
+        rest = self.reusable(ir.integer_remainder(x, y))
         if not x.dtype.is_signed:
             return rest
         return ir.select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
-
-
-def _quotient(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
-    return ir.integer_quotient(x, y) if ir.constant_value(y) in (None, 0, -1) else x / y
-
-
-def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
-    return ir.integer_remainder(x, y) if ir.constant_value(y) in (None, 0, -1) else x % y
 
 
 def is_fully_written(kernel: KernelDef, buffer: ir.Buffer) -> bool:
@@ -517,7 +505,3 @@ def _is_invariant(scalar: ir.Scalar, assigned: set[ir.Local]) -> bool:
 def _text(name: str) -> str:
     """Escape the % signs of a name for the message of a Fail, which is a format string."""
     return name.replace("%", "%%")
-
-
-def _and_guard(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
-    return cond if guard is None else guard.logical_and(cond)
