@@ -33,6 +33,8 @@ def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **PYTHON_FUNCTIONS,
+    "div": lambda x, y: x / y if isinstance(x, np.floating) else (x - np.fmod(x, y)) // y,
+    "rem": np.fmod,
     "abs": np.abs,
     "copysign": np.copysign,
     "fmod": np.fmod,
@@ -69,6 +71,14 @@ def evaluate_kernel(
     with np.errstate(all="ignore"):
         interpreter.run(kernel.body)
     return tuple(arrays[buffer] for buffer in kernel.outputs)
+
+
+def evaluate_scalar(scalar: ir.Scalar, variables: Mapping[ir.Local, Any]) -> Any:
+    """Return the value of an expression without loads and sizes.   variables: the values of its variables."""
+    interpreter = _Interpreter(KernelDef("", (), (), ()), {})
+    interpreter.variables = dict(variables)
+    with np.errstate(all="ignore"):
+        return interpreter.value(scalar)
 
 
 class _Interpreter:
@@ -116,9 +126,9 @@ class _Interpreter:
                 return np.int64(self.size(dim))
             case ir.Load(buffer, indices):
                 return self.arrays[buffer][self.place(buffer, indices)]
-            case ir.Operation("and", (left, right)):
+            case ir.Operation("and", (left, right), dtype) if dtype.is_bool:
                 return self.value(left) and self.value(right)
-            case ir.Operation("or", (left, right)):
+            case ir.Operation("or", (left, right), dtype) if dtype.is_bool:
                 return self.value(left) or self.value(right)
             case ir.Operation("select", (cond, then, orelse)):
                 return self.value(then if self.value(cond) else orelse)
