@@ -240,6 +240,28 @@ np.roll(x, 1)
 np.roll(x, -7)
 np.roll(x, 2, axis=1)
 np.outer(x[0], x[1])
+np.where(x > 0, 1.0, -1.0)
+np.where(b, 1, 0)
+np.where(x > 0, np.inf, 2)
+np.pad(x, 1)
+np.pad(x, ((0, 2), (1, 0)), constant_values=7)
+np.pad(x, (1, 2), mode="edge")
+np.pad(x[0], 2, "reflect")
+np.tril(x)
+np.triu(x, 1)
+np.tril(np.stack([x, x]), -1)
+np.triu(m)
+np.diff(x)
+np.diff(x, axis=0)
+np.diff(x, n=2)
+np.median(x)
+np.median(x, axis=0)
+np.median(x, axis=1, keepdims=True)
+np.median(x, keepdims=True)
+np.median(m, axis=1)
+np.median(x * np.nan)
+np.median(x + np.where(x > 0, np.inf, -np.inf).astype(np.float32), axis=1)
+np.cumprod(x, axis=1)
 np.sort(x)
 np.sort(x, axis=0)
 np.sort(x, axis=None)
@@ -413,6 +435,9 @@ WRONG = [
     ("x[b:]", RelvmTypeError, r"expected an integer, got bool\[2, 3\]"),
     ("x.reshape(-1, -1)", RelvmArgumentError, "at most one size of -1"),
     ("x.reshape(5, -1)", RelvmShapeError, "elements"),
+    ("np.pad(x, -1)", RelvmArgumentError, "pad: expected an integer, a pair, or a pair for each of the 2 axes"),
+    ("np.pad(x, (1, 2, 3))", RelvmArgumentError, "pad: expected an integer, a pair, or a pair for each of the 2 axes"),
+    ("np.median(x, axis=(0, 1))", RelvmTypeError, "median: expected one axis or none"),
     ("np.einsum('ij->i', x)", RelvmNameError, "scripts do not support the function einsum of NumPy"),
     ("np.summ(x)", RelvmNameError, "no attribute summ; did you mean sum"),
     ("x.meen()", RelvmTypeError, "no attribute meen; did you mean mean"),

@@ -21,7 +21,7 @@ from relvm.ir.symbolic import AnyDim, dim_op, dim_var, exact_quotient, product
 from relvm.ir.types import PrimType, ShapeType, TensorType
 from relvm.ops.slice import FAR
 
-# The elementwise functions of NumPy that are operators of relvm, and `where` and `matmul`.
+# The elementwise functions of NumPy that are operators of relvm, and `matmul`.
 _OPERATORS = {
     "absolute": "abs",
     "add": "add",
@@ -67,14 +67,13 @@ _OPERATORS = {
     "subtract": "subtract",
     "tan": "tan",
     "tanh": "tanh",
-    "where": "where",
 }
 INTEGER_FUNCTIONS = ("absolute", "fabs", "negative", "power", "sign", "square")  # of integers, with integer results
 # The functions whose arguments can be scalars of the program.
 SCALAR_FUNCTIONS = frozenset(
     name
     for name in (*_OPERATORS, "divide", "isnan", "square")
-    if name not in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "matmul", "right_shift", "where")
+    if name not in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "matmul", "right_shift")
 )
 METHODS = (
     "all",
@@ -166,6 +165,11 @@ class ArrayFunctions:
     def bitwise_xor(self, x: Value, y: Value) -> Expr:
         return self._op("not_equal" if self._is_bool(x, y) else "bitwise_xor", x, y)
 
+    def where(self, condition: Value, x: Value, y: Value) -> Expr:
+        if is_static(x) and is_static(y):  # no tensor determines their dtype
+            x, y = (constant(np.asarray(each, np.result_type(x, y))) for each in (x, y))
+        return self._op("where", condition, x, y)
+
     def _is_bool(self, *values: Value) -> bool:
         tensors = [v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType)]
         return any(tensor.dtype is not None and tensor.dtype.is_bool for tensor in tensors)
@@ -238,6 +242,33 @@ class ArrayFunctions:
 
     def cumsum(self, x: Value, axis: Value = None) -> Expr:
         return self._along_axis("cumsum", x, axis)
+
+    def cumprod(self, x: Value, axis: Value = None) -> Expr:
+        return self._along_axis("cumprod", x, axis)
+
+    def median(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        tensor = self._tensor(x)
+        if isinstance(axis, tuple):
+            raise RelvmTypeError("median: expected one axis or none; use transpose and reshape to join several")
+        if axis is None:
+            middle = self.median(self.ravel(tensor), 0)
+            return self.reshape(middle, (1,) * tensor.tensor_type.known_rank) if keepdims else middle
+        if not tensor.tensor_type.known_dtype.is_float:
+            tensor = self._op("cast", tensor, to=F64)
+        size, ordered = self._shape(tensor)[axis], self.sort(tensor, axis)
+        low, high = (self.take(ordered, as_size(dim_op("floordiv", dim_op("sub", size, k), 2)), axis) for k in (1, 0))
+        middle = self._op("multiply", self._op("add", low, high), 0.5)
+        nan = constant(np.array(np.nan, tensor.tensor_type.known_dtype.numpy))
+        middle = self._op("where", self.any(self.isnan(tensor), axis), nan, middle)
+        return self.expand_dims(middle, axis) if keepdims else middle
+
+    def diff(self, x: Value, n: int = 1, axis: int = -1) -> Expr:
+        x = self._tensor(x)
+        for _ in range(n):
+            later = self._op("slice", x, begin=(1,), end=(FAR,), axes=(axis,))
+            earlier = self._op("slice", x, begin=(0,), end=(-1,), axes=(axis,))
+            x = self._op("not_equal" if self._is_bool(x) else "subtract", later, earlier)
+        return x
 
     def _along_axis(self, operator: str, x: Value, axis: Value, *others: Value, **attributes: Any) -> Expr:
         x, axis = (self.ravel(x), 0) if axis is None else (x, axis)
@@ -352,6 +383,30 @@ class ArrayFunctions:
         moved = self._op("subtract", self.arange(_value_of(size)), shift)
         positions = self._op("modulo", moved, self._op("to_tensor", as_size(size), dtype=I64))
         return self._op("gather", x, positions, axis=axis)
+
+    def pad(self, x: Value, pad_width: Value, mode: str = "constant", *, constant_values: Value = 0) -> Expr:
+        rank = self._tensor(x).tensor_type.known_rank
+        try:
+            margins = np.broadcast_to(np.asarray(pad_width, np.int64), (rank, 2))
+            if (margins < 0).any():
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            expected = f"expected an integer, a pair, or a pair for each of the {rank} axes, none negative"
+            raise RelvmArgumentError(f"pad: {expected}, got {pad_width!r}") from None
+        pads = tuple(int(n) for n in (*margins[:, 0], *margins[:, 1]))
+        return self._op("pad", x, pads=pads, value=constant_values, mode=mode)
+
+    def tril(self, x: Value, k: int = 0) -> Expr:
+        return self._where_columns("less_equal", x, k)
+
+    def triu(self, x: Value, k: int = 0) -> Expr:
+        return self._where_columns("greater_equal", x, k)
+
+    def _where_columns(self, comparison: str, x: Value, k: int) -> Expr:
+        """Return x with 0 in place of each element of its matrices unless its column, minus k, compares to its row."""
+        rows, columns = (self.arange(_value_of(size)) for size in self._shape(x)[-2:])
+        is_kept = self._op(comparison, self._op("subtract", columns, k), self.expand_dims(rows, 1))
+        return self._op("where", is_kept, x, constant(np.zeros((), self._tensor(x).tensor_type.known_dtype.numpy)))
 
     def outer(self, a: Value, b: Value) -> Expr:
         return self._op("multiply", self.expand_dims(self.ravel(a), 1), self.expand_dims(self.ravel(b), 0))
