@@ -26,6 +26,7 @@ FAST = {
         "frontend/test_script_errors.py",
         "frontend/test_onnx_import.py",
         "frontend/test_onnx_huge_sizes.py",
+        "frontend/test_onnx_nodes.py::test_case_of_each_operator",
     ],
     "ir": ["ir"],
     "kernels": ["kernels", "ops/test_work.py"],
