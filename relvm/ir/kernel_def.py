@@ -11,22 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
+from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
-from relvm.ir.loop_ir import (
-    Assign,
-    Buffer,
-    IfThen,
-    Let,
-    Literal,
-    Load,
-    Local,
-    Loop,
-    Operation,
-    Scalar,
-    Size,
-    Statement,
-    Store,
-)
 from relvm.ir.node import Printed
 from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
 from relvm.ir.symbolic import DimVar, dim_vars
@@ -34,7 +20,7 @@ from relvm.ir.types import TensorType, TupleType, Type
 
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
-Operand = Scalar | Number  # a number gets the dtype of the other operand
+Operand = ir.Scalar | Number  # a number gets the dtype of the other operand
 
 # Functions on floats, in the precision of their operands.  round rounds to even.
 MATH = (
@@ -54,13 +40,13 @@ class KernelDef(Printed):
     """
 
     name: str
-    inputs: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    body: tuple[Statement, ...]
+    inputs: tuple[ir.Buffer, ...]
+    outputs: tuple[ir.Buffer, ...]
+    body: tuple[ir.Statement, ...]
     origin: str = ""
 
     @property
-    def params(self) -> tuple[Buffer, ...]:
+    def params(self) -> tuple[ir.Buffer, ...]:
         return (*self.inputs, *self.outputs)
 
     @property
@@ -99,30 +85,29 @@ def without_inouts(kernel: KernelDef) -> KernelDef:
 
 def copy_kernel(name: str, type_: TensorType) -> KernelDef:
     """Return a kernel that returns a copy of a tensor.   type_: the type of the tensor, of known dtype and shape."""
-    source = Buffer("x", type_.known_dtype, type_.known_shape, is_output=False)
+    source = ir.Buffer("x", type_.known_dtype, type_.known_shape, is_output=False)
     copied = replace(source, name="copy", is_output=True)
     return KernelDef(name, (source,), (copied,), (_copy_elements(source, copied),))
 
 
-def _copy_elements(source: Buffer, target: Buffer) -> Statement:
+def _copy_elements(source: ir.Buffer, target: ir.Buffer) -> ir.Statement:
     """Return the loops `target[i, j] = source[i, j]` over all elements."""
-    counters = tuple(Local(f"i{axis}", I64) for axis in range(len(source.shape)))
-    statement: Statement = Store(target, counters, Load(source, counters))
+    counters = tuple(ir.Local(f"i{axis}", I64) for axis in range(len(source.shape)))
+    statement: ir.Statement = ir.Store(target, counters, ir.Load(source, counters))
     for axis in reversed(range(len(counters))):
         kind = "simd" if axis == len(counters) - 1 else "range"
-        stop = source.shape[axis]
-        last: Scalar = Literal(stop, I64) if isinstance(stop, int) else Size(stop)
-        statement = Loop(counters[axis], Literal(0, I64), last, (statement,), kind)
+        stop = ir.as_scalar(source.shape[axis], I64)
+        statement = ir.Loop(counters[axis], ir.Literal(0, I64), stop, (statement,), kind)
     return statement
 
 
-def _with_buffers(item: Any, buffers: Mapping[Buffer, Buffer]) -> Any:
+def _with_buffers(item: Any, buffers: Mapping[ir.Buffer, ir.Buffer]) -> Any:
     """Return `item`, a statement, a scalar or a tuple of these, with the keys of `buffers` replaced by their values."""
-    if isinstance(item, Buffer):
+    if isinstance(item, ir.Buffer):
         return buffers.get(item, item)
     if isinstance(item, tuple):
         return tuple(_with_buffers(part, buffers) for part in item)
-    if not isinstance(item, Load | Operation | Loop | Let | Assign | Store | IfThen):
+    if not isinstance(item, ir.Load | ir.Operation | ir.Loop | ir.Let | ir.Assign | ir.Store | ir.IfThen):
         return item
     return replace(item, **{each.name: _with_buffers(getattr(item, each.name), buffers) for each in fields(item)})
 
@@ -136,7 +121,7 @@ def default_dtype(value: Number) -> DType:
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
-def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
+def as_scalar(value: Operand, dtype: DType | None = None) -> ir.Scalar:
     """Convert `value`, a Python number, to a literal of `dtype`.  Return a Scalar unchanged.
 
     If `dtype` is None, the literal has the default dtype of the number.
@@ -157,12 +142,12 @@ def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
     if not fits:
         raise RelvmTypeError(f"{value!r} cannot be used as {dtype}")
     try:
-        return Literal(float(value) if dtype.is_float else value, dtype)
+        return ir.Literal(float(value) if dtype.is_float else value, dtype)
     except OverflowError:
         raise RelvmTypeError(f"{value!r} cannot be used as {dtype}") from None
 
 
-def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
+def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[ir.Scalar, ...]:
     """Convert `operands` to scalars of one dtype, and raise RelvmTypeError if their dtypes differ.
 
     A Python number becomes a literal of the dtype of the other operands.
@@ -201,7 +186,7 @@ def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
         Python numbers cannot be computed, as in a division by zero.
     """
     if function in ("and", "or"):
-        return Operation(function, (as_condition(left), as_condition(right)), BOOL)
+        return ir.Operation(function, (as_condition(left), as_condition(right)), BOOL)
     if isinstance(left, int | float) and isinstance(right, int | float):
         bools = [isinstance(operand, bool) for operand in (left, right)]
         if any(bools) and not (all(bools) and function in ("eq", "ne")):
@@ -213,13 +198,13 @@ def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
     operands = _same_dtype(function, (left, right))
     dtype = operands[0].dtype
     if function in ("eq", "ne") and dtype.is_bool:
-        return Operation(function, operands, BOOL)
+        return ir.Operation(function, operands, BOOL)
     _expect_arithmetic(function, dtype)
     if function == "div" and not dtype.is_float:
         raise RelvmTypeError(f"/: expected f32 or f64, got {dtype}; use //, or convert to f32")
     if function in ("floordiv", "mod") and dtype.is_float:
         raise RelvmTypeError(f"// and %: expected integers, got {dtype}; use floor(x / y) or fmod(x, y)")
-    return Operation(function, operands, BOOL if function in COMPARISONS else dtype)
+    return ir.Operation(function, operands, BOOL if function in COMPARISONS else dtype)
 
 
 def negative(operand: Operand) -> Operand:
@@ -228,10 +213,10 @@ def negative(operand: Operand) -> Operand:
     if isinstance(operand, int | float):
         return -operand
     _expect_arithmetic("-", operand.dtype)
-    return Operation("neg", (operand,), operand.dtype)
+    return ir.Operation("neg", (operand,), operand.dtype)
 
 
-def as_condition(value: Operand) -> Scalar:
+def as_condition(value: Operand) -> ir.Scalar:
     """Convert `value` to a scalar.  Raise RelvmTypeError if it is not a bool."""
     value = as_scalar(value)
     if not value.dtype.is_bool:
@@ -239,18 +224,18 @@ def as_condition(value: Operand) -> Scalar:
     return value
 
 
-def negation(value: Operand) -> Scalar:
-    return Operation("not", (as_condition(value),), BOOL)
+def negation(value: Operand) -> ir.Scalar:
+    return ir.Operation("not", (as_condition(value),), BOOL)
 
 
-def conditional(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
+def conditional(cond: Operand, then: Operand, orelse: Operand) -> ir.Scalar:
     """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
     dtype."""
     first, second = _same_dtype("if", (then, orelse))
-    return Operation("select", (as_condition(cond), first, second), first.dtype)
+    return ir.Operation("select", (as_condition(cond), first, second), first.dtype)
 
 
-def as_index(value: Operand) -> Scalar:
+def as_index(value: Operand) -> ir.Scalar:
     """Convert `value`, an index or a loop bound, to a scalar.  Raise RelvmTypeError if it is not an i64."""
     value = as_scalar(value)
     if value.dtype != I64:
@@ -258,7 +243,7 @@ def as_index(value: Operand) -> Scalar:
     return value
 
 
-def cast(value: Operand, dtype: DType) -> Scalar:
+def cast(value: Operand, dtype: DType) -> ir.Scalar:
     """Convert `value` to `dtype`.  Return `value` itself if it already has this dtype."""
     if dtype.is_string:
         raise RelvmTypeError("a value cannot be converted to str inside a kernel")
@@ -267,10 +252,10 @@ def cast(value: Operand, dtype: DType) -> Scalar:
         if (dtype.is_float or fits) and not isinstance(value, bool):
             return as_scalar(value, dtype)
         value = as_scalar(value, F64 if isinstance(value, float) else None)
-    return value if value.dtype == dtype else Operation("cast", (value,), dtype)
+    return value if value.dtype == dtype else ir.Operation("cast", (value,), dtype)
 
 
-def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
+def call(name: str, operands: tuple[Operand, ...]) -> ir.Scalar:
     """Return a call of the function `name`, one of FUNCTIONS.
 
     Raises
@@ -295,6 +280,6 @@ def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
     if name in ("min", "max"):
         result = values[0]
         for value in values[1:]:
-            result = Operation(name, (result, value), dtype)
+            result = ir.Operation(name, (result, value), dtype)
         return result
-    return Operation(name, values, dtype)
+    return ir.Operation(name, values, dtype)
