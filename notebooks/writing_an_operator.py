@@ -18,9 +18,9 @@ from relvm import vm
 from relvm.errors import RelvmTypeError
 from relvm.explore import compare, explore
 from relvm.frontend.text import parse_module
+from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Scalar
 from relvm.kernels.lowering_rules import elementwise
 
 

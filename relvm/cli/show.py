@@ -23,7 +23,7 @@ from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline

@@ -7,7 +7,8 @@ from functools import cache
 
 from relvm.bytecode.program import Instruction
 from relvm.codegen.emit_bytecode import Bytecode
-from relvm.kernels.loop_ir import Fail, Kernel, statements_in
+from relvm.ir.loop_ir import Fail, statements_in
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.statement_origins import statement_origins
 from relvm.lir.routine import LirModule, builtin
 from relvm.tables import PRIM_OPERATORS

@@ -17,9 +17,9 @@ import numpy as np
 
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.codegen.kernel_registers import (
+    ELEMENT_FUNCTIONS,
     LIMIT,
     MICRO_KERNEL_NUMBERS,
-    NAMES,
     OPCODES,
     SCALAR_OPS,
     STATUS_NUMBERS,
@@ -31,8 +31,8 @@ from relvm.codegen.kernel_registers import (
     StripValue,
     buffer_position,
     conversions,
+    element_function,
     function_number,
-    intrinsic,
     min_or_max,
     number_registers,
     size_numbers,
@@ -42,34 +42,31 @@ from relvm.codegen.kernel_strips import StripPrinter
 from relvm.codegen.strip_axis import MAX_WIDTH, suits_blocks, suits_strips
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dtypes import BOOL, I64, DType
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Address,
     Allocate,
     Assign,
-    Binary,
     Buffer,
-    Convert,
     Fail,
     IfThen,
-    Intrinsic,
     Invoke,
-    Kernel,
     Let,
     Literal,
     Load,
     Local,
     Loop,
+    Operation,
     Parallel,
     Scalar,
-    Select,
     Size,
     Statement,
     Store,
-    Unary,
     operands_of,
     statements_in,
 )
+from relvm.ir.scalar_ops import PYTHON_FUNCTIONS
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
+from relvm.kernels.kernel import Kernel
 
 
 def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
@@ -217,7 +214,7 @@ class _Printer:
     def statement(self, statement: Statement) -> None:
         outer, self.current = self.current, statement
         match statement:
-            case Loop() if statement.simd or suits_strips(statement):
+            case Loop() if statement.kind == "simd" or suits_strips(statement):
                 StripPrinter(self, statement).write()
             case Loop() if suits_blocks(statement):
                 self.print_row_blocks(statement)
@@ -279,7 +276,7 @@ class _Printer:
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
-        width = self.binary("-", I64, self.scalar(inner.stop), self.scalar(inner.start))
+        width = self.binary("sub", I64, self.scalar(inner.stop), self.scalar(inner.start))
         if width.limit is not None and width.limit <= MAX_WIDTH:
             StripPrinter(self, loop).write_blocks()
             return
@@ -290,7 +287,7 @@ class _Printer:
         with self.open_block() as long:
             self.loop(loop)
         self.env = outer
-        self.emit("unless", self.binary("<=", I64, width, self.constant(MAX_WIDTH)), past)
+        self.emit("unless", self.binary("le", I64, width, self.constant(MAX_WIDTH)), past)
         self.block.code += short.code
         self.emit("jump", end)
         self.block.code += [past, *long.code, end]
@@ -387,82 +384,80 @@ class _Printer:
                 position = self.position(buffer, indices)
                 self.emit("load", result, self.buffers[buffer.name], position, buffer.dtype.size_bytes)
                 return result
-            case Binary(function, left, right):
-                if function in ("&&", "||") and self.has_load(right):
-                    return self.short_circuit(function, left, right)
-                return self.binary(function, left.dtype, self.scalar(left), self.scalar(right))
-            case Unary(function, operand):
-                return self.unary(function, operand.dtype, self.scalar(operand))
-            case Select(cond, then, orelse) if self.has_load(then) or self.has_load(orelse):
-                return self.lazy_select(cond, then, orelse)
-            case Select(cond, then, orelse):
-                if extreme := min_or_max(scalar):
-                    return self.apply(extreme, then.dtype, self.scalar(then), self.scalar(orelse))
-                return self.reuse_or_emit("select", self.scalar(cond), self.scalar(then), self.scalar(orelse))
-            case Convert():
-                converted = self.scalar(scalar.operand)
-                for function in conversions(scalar.operand.dtype, scalar.dtype):
-                    converted = self.reuse_or_emit("apply", converted, converted, function_number(function))
+            case Operation():
+                return self.operation(scalar)
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
+
+    def operation(self, operation: Operation) -> Reg:
+        operands, dtype = operation.operands, operation.dtype
+        match operation.function:
+            case "and" | "or" as function if dtype is BOOL and self.has_load(operands[1]):
+                return self.short_circuit(function, *operands)
+            case "select" if self.has_load(operands[1]) or self.has_load(operands[2]):
+                return self.lazy_select(*operands)
+            case "select":
+                if extreme := min_or_max(operation):
+                    return self.apply(extreme, dtype, self.scalar(operands[1]), self.scalar(operands[2]))
+                return self.reuse_or_emit("select", *map(self.scalar, operands))
+            case "cast":
+                converted = self.scalar(operands[0])
+                for name in conversions(operands[0].dtype, dtype):
+                    converted = self.reuse_or_emit("apply", converted, converted, function_number(name))
                 return converted
-            case Intrinsic("fma", (left, right, addend)):
-                factors, total = (self.scalar(left), self.scalar(right)), self.scalar(addend)
+            case "neg" if dtype == I64:
+                subtracted = self.scalar(operands[0])
+                return self.binary("sub", I64, self.constant(0), subtracted)
+            case "fma":
+                *factors, total = map(self.scalar, operands)
                 result = self.new(is_mutable=True)
                 self.emit("copy", result, total)
                 self.emit("apply", result, *factors, function_number("fma_f32"))
                 result.is_mutable = False
                 return result
-            case Intrinsic(name, args, dtype):
-                values = [self.scalar(arg) for arg in args]
-                return self.reuse_or_emit("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))
-        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
+        values = [self.scalar(operand) for operand in operands]
+        return self.binary(operation.function, operands[0].dtype, values[0], values[-1])
 
     def binary(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
+        """Return the register with the result of a function of operands of `dtype`.
+
+        left, right: the operands, which are the same register if the function has only one.
+        """
         if function in SWAPPED:
             function, left, right = SWAPPED[function], right, left
         if dtype == I64 and (fold := self.fold(function, left, right)) is not None:
             return fold
-        if function in ("&&", "||"):
-            return self.reuse_or_emit(
-                "apply", left, right, function_number("logical_and" if function == "&&" else "logical_or")
-            )
-        return self.apply(NAMES[function], dtype, left, right)
+        return self.apply(function, dtype, left, right)
 
     def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
         """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
         Return the register with the result, or None if an instruction is needed to compute it.
 
-        function: the operator, such as "+".
+        function: the operator, such as "add".
         left, right: the registers of the operands.
         """
         a, b = left.value, right.value
-        if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
-            return self.constant({"+": a + b, "-": a - b, "*": a * b}[function])
-        if (function == "+" and a == 0) or (function == "*" and a == 1):
+        if a is not None and b is not None and function in ("add", "sub", "mul") and abs(a) < 2**31 and abs(b) < 2**31:
+            return self.constant(PYTHON_FUNCTIONS[function](a, b))
+        if (function == "add" and a == 0) or (function == "mul" and a == 1):
             return right
-        if (function in "+-" and b == 0) or (function in "*/" and b == 1):
+        if (function in ("add", "sub") and b == 0) or (function in ("mul", "div") and b == 1):
             return left
-        return self.constant(0) if function == "*" and 0 in (a, b) else None
+        return self.constant(0) if function == "mul" and 0 in (a, b) else None
 
-    def apply(self, name: str, dtype: DType, left: Reg, right: Reg) -> Reg:
-        if dtype == I64 and name in SCALAR_OPS:
-            result = self.reuse_or_emit(name, left, right)
-            if name == "smaller":
+    def apply(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
+        opcode = ELEMENT_FUNCTIONS.get(function, function)
+        if dtype == I64 and opcode in SCALAR_OPS:
+            result = self.reuse_or_emit(opcode, left, right)
+            if function == "min":
                 limits = [reg.limit for reg in (left, right) if reg.limit is not None]
                 result.limit = min(limits, default=None)
             return result
-        return self.reuse_or_emit("apply", left, right, function_number(f"{name}_{dtype}"))
-
-    def unary(self, function: str, dtype: DType, operand: Reg) -> Reg:
-        if function == "!":
-            return self.reuse_or_emit("apply", operand, operand, function_number("logical_not"))
-        if dtype == I64:
-            return self.binary("-", I64, self.constant(0), operand)
-        return self.reuse_or_emit("apply", operand, operand, function_number(f"neg_{dtype}"))
+        return self.reuse_or_emit("apply", left, right, function_number(element_function(function, dtype)))
 
     def short_circuit(self, function: str, left: Scalar, right: Scalar) -> Reg:
-        literal = Literal(function == "||", BOOL)
-        return self.lazy_select(left, literal, right) if function == "||" else self.lazy_select(left, right, literal)
+        literal = Literal(function == "or", BOOL)
+        return self.lazy_select(left, literal, right) if function == "or" else self.lazy_select(left, right, literal)
 
     def lazy_select(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
         """Print the expression `cond ? then : orelse` with jumps, so that only the selected operand is computed.
@@ -492,8 +487,8 @@ class _Printer:
             term = self.constant(coefficient)
             for atom in monomial:
                 assert isinstance(atom, DimVar), f"a compound size {dim}"
-                term = self.binary("*", I64, term, self.size_registers[self.sizes[atom]])
-            total = self.binary("+", I64, total, term)
+                term = self.binary("mul", I64, term, self.size_registers[self.sizes[atom]])
+            total = self.binary("add", I64, total, term)
         return total
 
     def position(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> Reg:

@@ -6,18 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from relvm.ir.dtypes import F16, F32, F64, I8, DType
+from relvm.ir.dtypes import BOOL, F16, F32, F64, I8, DType
+from relvm.ir.loop_ir import MATH_H_NAMES, Buffer, Local, Operation, Scalar, Statement
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
-from relvm.kernels.loop_ir import (
-    Binary,
-    Buffer,
-    Load,
-    Local,
-    Scalar,
-    Select,
-    Statement,
-    parts_of,
-)
 from relvm.kernels.lowering_rules import flat_position
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, kernel_constant, numbers
 
@@ -26,12 +17,11 @@ NO_REGISTER = LIMIT = 0xFFFF
 OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
 STATUS_NUMBERS = numbers(STATUS)
 FUNCTION_NUMBERS = {function.name: number for number, function in enumerate(element_functions())}
-NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor"}
-NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
-SWAPPED = {">": "<", ">=": "<="}
+SWAPPED = {"gt": "lt", "ge": "le"}
+# Functions of loop IR whose names in csrc/tables/kernel_functions.def and kernel_opcodes.def differ.
+ELEMENT_FUNCTIONS = {"rem": "mod", "max": "larger", "min": "smaller", **MATH_H_NAMES}
 SCALAR_OPS = {"add", "sub", "mul", "div", "mod", "larger", "smaller", "lt", "le", "eq", "ne"}  # opcodes for i64
 LOADS = ("view", "strided", "gather", "load_rows")
-CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 
 
 @dataclass(eq=False, slots=True)
@@ -140,8 +130,13 @@ def _plain_conversions(source: DType, target: DType) -> Iterator[str]:
         yield f"to_{target}_{source}"
 
 
-def intrinsic(name: str, dtype: DType) -> str:
-    return name if name.startswith("rvm_") else f"{name}_{dtype}"
+def element_function(function: str, dtype: DType) -> str:
+    """Return the name of the element function that computes a function of loop IR on operands of `dtype`."""
+    if function.startswith("rvm_"):
+        return function
+    if dtype is BOOL and function in ("and", "or", "not"):
+        return f"logical_{function}"
+    return f"{ELEMENT_FUNCTIONS.get(function, function)}_{dtype}"
 
 
 def function_number(name: str) -> int:
@@ -149,10 +144,11 @@ def function_number(name: str) -> int:
 
 
 def min_or_max(scalar: Scalar) -> str | None:
-    """Return "larger" if `scalar` is the maximum of two numbers, "smaller" if it is the minimum, otherwise None."""
+    """Return "max" if `scalar` is the maximum of two numbers, "min" if it is the minimum, otherwise None."""
     match scalar:
-        case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
-            return "larger" if function == ">" else "smaller"
+        case Operation("select", (Operation("lt" | "gt" as function, (left, right)), then, orelse)):
+            if then is left and orelse is right:
+                return "max" if function == "gt" else "min"
     return None
 
 
@@ -162,17 +158,13 @@ def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
     value: the new value of `total`.  For example, the result for total + x is ("add", x).
     """
     match value:
-        case Binary("+" | "*" as function, left, right) if is_local(left, total):
-            return NAMES[function], right
-        case Binary("+" | "*" as function, left, right) if is_local(right, total):
-            return NAMES[function], left
-        case Select(_, then, orelse) if (name := min_or_max(value)) and is_local(orelse, total):
+        case Operation("add" | "mul" as function, (left, right)) if is_local(left, total):
+            return function, right
+        case Operation("add" | "mul" as function, (left, right)) if is_local(right, total):
+            return function, left
+        case Operation("select", (_, then, orelse)) if (name := min_or_max(value)) and is_local(orelse, total):
             return name, then
     raise AssertionError(f"not a reduction into {total.name}")
-
-
-def has_load(scalar: Scalar) -> bool:
-    return any(isinstance(part, Load) for part in parts_of(scalar))
 
 
 def variable_of(dim: AnyDim) -> DimVar:

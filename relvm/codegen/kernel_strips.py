@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relvm.codegen.kernel_registers import (
-    CLAUSES,
     LOADS,
-    NAMES,
     NO_REGISTER,
     SWAPPED,
     Affine,
@@ -18,27 +16,23 @@ from relvm.codegen.kernel_registers import (
     buffer_position,
     combination,
     conversions,
+    element_function,
     function_number,
-    intrinsic,
     min_or_max,
 )
 from relvm.ir.dtypes import BOOL, F32, I64, DType
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     SUM_LANES,
     Assign,
-    Binary,
     Buffer,
-    Convert,
-    Intrinsic,
     Let,
     Load,
     Local,
     Loop,
+    Operation,
     Scalar,
-    Select,
     Statement,
     Store,
-    Unary,
     identity_of,
 )
 
@@ -59,7 +53,7 @@ class StripPrinter:
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
         # If the output overwrites an input, inner loops would change the elements of a view.
-        self.has_views = loop.simd or not printer.kernel.in_place
+        self.has_views = loop.kind == "simd" or not printer.kernel.in_place
         self.views: dict[Reg, tuple[str, int]] = {}  # a view -> its buffer, and the size of an element in bytes
         self.known: dict[tuple, Reg] = {}  # opcode and operands -> the strip with the result
 
@@ -68,7 +62,7 @@ class StripPrinter:
         start, stop = p.scalar(loop.start), p.scalar(loop.stop)
         top, end = Label(), Label()
         outer = dict(p.env)
-        count = p.binary("-", I64, stop, start)
+        count = p.binary("sub", I64, stop, start)
         # A reduction of floats has a defined order (see Loop).  In a reduction of integers, each element is a lane.
         for clause, local in loop.reduce:
             lanes = Reg("strip", p.block.depth, is_mutable=True)
@@ -97,7 +91,7 @@ class StripPrinter:
             how, lanes = self.lanes[local.name]
             total = p.env[local.name]
             assert isinstance(total, Reg)
-            function = function_number(f"{CLAUSES[clause]}_{local.dtype}")
+            function = function_number(element_function(clause, local.dtype))
             p.emit("fold_lanes" if how else "fold", total, lanes, count, function)
 
     def write_blocks(self) -> None:
@@ -111,7 +105,7 @@ class StripPrinter:
         assert isinstance(inner, Loop)
         start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
         first, last = p.scalar(inner.start), p.scalar(inner.stop)
-        self.width = width = p.binary("-", I64, last, first)
+        self.width = width = p.binary("sub", I64, last, first)
         self.varying.add(inner.counter.name)
         outer = dict(p.env)
         zero, one = p.constant(0), p.constant(1)
@@ -176,7 +170,7 @@ class StripPrinter:
             strip = self.strip_of(self.value(element, None), local.dtype)
             if strip.kind == "scalar":
                 strip = self.reuse_or_emit_strip("move", strip, local.dtype.size_bytes)
-            p.emit("accumulate", lanes, strip, function_number(f"{function}_{local.dtype}"))
+            p.emit("accumulate", lanes, strip, function_number(element_function(function, local.dtype)))
             return
         result = self.strip_of(self.value(value, None), local.dtype)
         if not self.redirect(result, lanes):
@@ -326,51 +320,47 @@ class StripPrinter:
                 return self.counters.get(name) or p.env[name]
             case Load(buffer, indices):
                 return self.load(buffer, indices, mask)
-            case Binary(function, left, right):
-                if function in ("&&", "||") and p.has_load(right):
-                    first = self.strip_of(self.value(left, mask), BOOL)
-                    inner = self.mask_of(left, mask, inverted=function == "||")
-                    second = self.strip_of(self.value(right, inner), BOOL)
-                    return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
-                return self.binary(function, left.dtype, self.value(left, mask), self.value(right, mask))
-            case Unary("!", operand):
-                value = self.strip_of(self.value(operand, mask), BOOL)
-                return self.apply("logical_not", value, value)
-            case Unary("-", operand):
-                if operand.dtype == I64:
-                    return self.binary("-", I64, p.constant(0), self.value(operand, mask))
-                value = self.strip_of(self.value(operand, mask), operand.dtype)
-                return self.apply(f"neg_{operand.dtype}", value, value)
-            case Select(cond, then, orelse):
-                return self.select(scalar, cond, then, orelse, mask)
-            case Convert(operand, dtype):
-                value = self.strip_of(self.value(operand, mask), operand.dtype)
-                for name in conversions(operand.dtype, dtype):
-                    value = self.apply(name, value, value)
-                return value
-            case Intrinsic("fma", (left, right, addend)):
-                return self.multiply_add(left, right, addend, mask)
-            case Intrinsic(name, args, dtype):
-                values = [self.strip_of(self.value(arg, mask), arg.dtype) for arg in args]
-                return self.apply(intrinsic(name, dtype), values[0], values[-1])
+            case Operation():
+                return self.operation(scalar, mask)
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
-    def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + addend.
+    def operation(self, operation: Operation, mask: Reg | None) -> StripValue:
+        """Emit instructions that compute an operation, as `value` does."""
+        p, operands, dtype = self.p, operation.operands, operation.operands[0].dtype
+        match operation.function:
+            case "and" | "or" as function if dtype is BOOL and p.has_load(operands[1]):
+                first = self.strip_of(self.value(operands[0], mask), BOOL)
+                inner = self.mask_of(operands[0], mask, inverted=function == "or")
+                return self.binary(function, BOOL, first, self.value(operands[1], inner))
+            case "neg" if dtype == I64:
+                return self.binary("sub", I64, p.constant(0), self.value(operands[0], mask))
+            case "select":
+                return self.select(operation, mask)
+            case "cast":
+                value = self.strip_of(self.value(operands[0], mask), dtype)
+                for name in conversions(dtype, operation.dtype):
+                    value = self.apply(name, value, value)
+                return value
+            case "fma":
+                return self.multiply_add(operation, mask)
+        values = [self.value(operand, mask) for operand in operands]
+        return self.binary(operation.function, dtype, values[0], values[-1])
+
+    def multiply_add(self, operation: Operation, mask: Reg | None) -> Reg:
+        """Return the strip with the result of the operation fma(left, right, addend).
 
         The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
         `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.
 
         mask: a strip of bools, or None.  Where it is false, loads return 0.
         """
+        *multiplied, addend = operation.operands
         total = self.strip_of(self.value(addend, mask), F32)
-        factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
+        factors = [self.strip_of(self.value(factor, mask), F32) for factor in multiplied]
         if all(factor.kind == "scalar" for factor in factors):
             factors[0] = self.reuse_or_emit_strip("move", factors[0], F32.size_bytes)
-        is_unshared = (
-            isinstance(addend, Intrinsic) and addend.name == "fma" and total.kind == "strip"
-        )  # no other reader
-        if not is_unshared:
+        has_other_readers = not (isinstance(addend, Operation) and addend.function == "fma")
+        if has_other_readers or total.kind != "strip":
             result = Reg("strip", self.p.block.depth)
             self.p.emit("move", result, total, F32.size_bytes)
             total = result
@@ -383,25 +373,30 @@ class StripPrinter:
         return self.reuse_or_emit_strip("apply", left, right, function_number(name))
 
     def binary(self, function: str, dtype: DType, left: StripValue, right: StripValue) -> StripValue:
+        """Return the result of a function of operands of `dtype`.
+
+        left, right: the operands, which are the same value if the function has only one.
+        """
         p = self.p
-        if dtype == I64 and function in "+-*" and (result := self.affine(function, left, right)) is not None:
+        if dtype == I64 and (result := self.affine(function, left, right)) is not None:
             return result
         if function in SWAPPED:
             function, left, right = SWAPPED[function], right, left
         first, second = self.strip_of(left, dtype), self.strip_of(right, dtype)
-        if function in ("&&", "||"):
-            return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
         if first.kind == second.kind == "scalar":
             return p.binary(function, dtype, first, second)
-        return self.apply(f"{NAMES[function]}_{dtype}", first, second)
+        return self.apply(element_function(function, dtype), first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
         """Return the result of an i64 operation as an arithmetic sequence (Affine), or None if it is not a sequence.
 
-        left, right: the operands.
+        For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
 
-        function: "+", "-" or "*".  For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
+        function: the operator, such as "add".
+        left, right: the operands.
         """
+        if function not in ("add", "sub", "mul"):
+            return None
         p = self.p
         zero = p.constant(0)
         pairs = []
@@ -412,20 +407,21 @@ class StripPrinter:
                 pairs.append((value, zero, zero))
             else:
                 return None
-        if function != "*":
+        if function != "mul":
             first, step, row_step = (p.binary(function, I64, a, b) for a, b in zip(*pairs, strict=True))
             return Affine(first, step, row_step)
         if any(pairs[0][i] is not zero and pairs[1][j] is not zero for i in (1, 2) for j in (1, 2)):
             return None
         factor, other = (pairs[0][0], pairs[1]) if pairs[0][1] is pairs[0][2] is zero else (pairs[1][0], pairs[0])
-        first, step, row_step = (p.binary("*", I64, part, factor) for part in other)
+        first, step, row_step = (p.binary("mul", I64, part, factor) for part in other)
         return Affine(first, step, row_step)
 
-    def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
+    def select(self, operation: Operation, mask: Reg | None) -> StripValue:
+        cond, then, orelse = operation.operands
         loads = self.p.has_load(then) or self.p.has_load(orelse)
-        if not loads and (name := min_or_max(scalar)):
+        if not loads and (name := min_or_max(operation)):
             values = [self.strip_of(self.value(part, mask), part.dtype) for part in (then, orelse)]
-            return self.apply(f"{name}_{then.dtype}", *values)
+            return self.apply(element_function(name, then.dtype), *values)
         test = self.strip_of(self.value(cond, mask), BOOL)
         masks = (self.mask_of(cond, mask), self.mask_of(cond, mask, inverted=True)) if loads else (mask, mask)
         first = self.strip_of(self.value(then, masks[0]), then.dtype)

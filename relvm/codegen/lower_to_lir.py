@@ -42,7 +42,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.scalar_ops import find_row
 from relvm.ir.types import VOID, format_type
-from relvm.kernels.loop_ir import Kernel, ReferenceKernel
+from relvm.kernels.kernel import Kernel, ReferenceKernel
 from relvm.lir.routine import (
     COPY,
     CallStatement,

@@ -8,8 +8,7 @@ Source: Nuzman and Zaks, Outer-Loop Vectorization: Revisited for Short SIMD Arch
 
 from __future__ import annotations
 
-from relvm.codegen.kernel_registers import has_load
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     SUM_LANES,
     Assign,
     Let,
@@ -18,6 +17,7 @@ from relvm.kernels.loop_ir import (
     Loop,
     Statement,
     Store,
+    has_load,
     parts_of,
     scalars_in,
     statements_in,
@@ -50,7 +50,7 @@ def suits_blocks(loop: Loop) -> bool:
     must be at most MAX_WIDTH or unknown.
     """
     *before, inner = loop.body
-    if not isinstance(inner, Loop) or not inner.simd or inner.reduce or trip_count(loop) == 1:
+    if not isinstance(inner, Loop) or inner.kind != "simd" or inner.reduce or trip_count(loop) == 1:
         return False
     width = trip_count(inner)
     if width is not None and not 0 < width <= MAX_WIDTH:

@@ -38,7 +38,7 @@ from relvm.ir.operator import clear_type_cache
 from relvm.ir.symbolic import clear_product_cache
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage, expect_valid_names, verify
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.routine import FunctionKey, LirModule, Routine, used_functions
 from relvm.lir.verify_tables import verify_tables
 from relvm.passes.pass_manager import Observer, run_passes

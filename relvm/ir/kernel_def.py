@@ -6,182 +6,29 @@ Every scalar has a dtype, and there are no implicit conversions.  docs/language.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
+from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
 from relvm.ir.node import Printed
-from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
+from relvm.ir.symbolic import DimVar, dim_vars
 from relvm.ir.types import TensorType, TupleType, Type
 
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
+Operand = ir.Scalar | Number  # a number gets the dtype of the other operand
 
-# Functions on floats, in the precision of their operands -> their names in loop IR, which are those of <math.h>.
-_SAME_NAME = (
+# Functions on floats, in the precision of their operands.  round rounds to even.
+MATH = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "floor"),
-    *("fmod", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+    *("fmod", "log", "log1p", "power", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
-MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round rounds to even
 _BINARY_MATH = ("copysign", "fmod", "power")
-# Operators of Python's syntax -> the Python functions that evaluate them on two numbers.
-ARITHMETIC: dict[str, Callable] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-}
-COMPARISONS: dict[str, Callable] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-}
 FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as are dtypes (conversions)
-
-
-@dataclass(frozen=True, eq=False)
-class KernelBuffer:
-    """A parameter of a kernel, which is a tensor.  A scalar parameter is represented as a tensor of rank 0.
-
-    is_output: whether the kernel writes a new tensor.
-    is_inout: whether the kernel updates the argument, which it can read and write.
-    """
-
-    name: str
-    dtype: DType
-    shape: tuple[AnyDim, ...]
-    is_output: bool
-    is_inout: bool = False
-
-    @property
-    def type(self) -> TensorType:
-        return TensorType(self.dtype, self.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Literal:
-    value: Number
-    dtype: DType
-
-
-@dataclass(frozen=True, eq=False)
-class Variable:
-    """A loop counter or a local variable.
-
-    is_counter: whether it is a loop counter, which cannot be assigned.
-    """
-
-    name: str
-    dtype: DType
-    is_counter: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Size:
-    """The size of a dimension of a parameter, as an i64 scalar."""
-
-    dim: AnyDim
-    dtype: DType = I64
-
-
-@dataclass(frozen=True, eq=False)
-class Element:
-    """The element `buffer[indices]`.
-
-    indices: one i64 scalar for each axis.
-    origin: the source location.
-    """
-
-    buffer: KernelBuffer
-    indices: tuple[Scalar, ...]
-    origin: str = ""
-
-    @property
-    def dtype(self) -> DType:
-        return self.buffer.dtype
-
-
-@dataclass(frozen=True, eq=False)
-class Operation:
-    """A function applied to scalars.
-
-    function: one of FUNCTIONS, or one of these:
-        add, sub, mul, neg, lt, le, gt, ge, eq, ne, not
-        div: division of floats
-        floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0.
-        and, or: the second operand is evaluated only if it is needed.
-        where(cond, then, orelse): only one of `then` and `orelse` is evaluated.
-        cast: conversion to `dtype`, as by NumPy's astype
-    """
-
-    function: str
-    operands: tuple[Scalar, ...]
-    dtype: DType
-
-
-Scalar = Literal | Variable | Size | Element | Operation
-Operand = Scalar | Number  # a number gets the dtype of the other operand
-
-
-@dataclass(frozen=True, eq=False)
-class For:
-    """A loop over [start, stop).  Both bounds are evaluated once, before the loop.
-
-    kind: "range", "simd" or "parallel".  The iterations of a "range" loop run in order.  Those of a "simd" loop are
-    independent, except for reductions, and can run in vector lanes.  Those of a "parallel" loop are independent, and
-    can run in several threads.
-    """
-
-    counter: Variable
-    start: Scalar
-    stop: Scalar
-    kind: str
-    body: tuple[Statement, ...]
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Let:
-    """The definition of a local variable.  Its scope ends at the end of the enclosing block."""
-
-    variable: Variable
-    value: Scalar
-
-
-@dataclass(frozen=True, eq=False)
-class Assign:
-    variable: Variable
-    value: Scalar
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Put:
-    """The assignment `buffer[indices] = value` to an element of an output or inout parameter."""
-
-    buffer: KernelBuffer
-    indices: tuple[Scalar, ...]
-    value: Scalar
-    origin: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Branch:
-    cond: Scalar
-    then: tuple[Statement, ...]
-    orelse: tuple[Statement, ...] = ()
-    origin: str = ""
-
-
-Statement = For | Let | Assign | Put | Branch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,13 +40,13 @@ class KernelDef(Printed):
     """
 
     name: str
-    inputs: tuple[KernelBuffer, ...]
-    outputs: tuple[KernelBuffer, ...]
-    body: tuple[Statement, ...]
+    inputs: tuple[ir.Buffer, ...]
+    outputs: tuple[ir.Buffer, ...]
+    body: tuple[ir.Statement, ...]
     origin: str = ""
 
     @property
-    def params(self) -> tuple[KernelBuffer, ...]:
+    def params(self) -> tuple[ir.Buffer, ...]:
         return (*self.inputs, *self.outputs)
 
     @property
@@ -220,42 +67,6 @@ class KernelDef(Printed):
         return tuple(dict.fromkeys(var for dim in dims for var in dim_vars(dim)))
 
 
-def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement of `body` in preorder: each statement comes before its nested statements."""
-    for statement in body:
-        yield statement
-        match statement:
-            case For(body=inner):
-                yield from statements_in(inner)
-            case Branch(_, then, orelse):
-                yield from statements_in(then)
-                yield from statements_in(orelse)
-
-
-def scalars_in(statement: Statement) -> tuple[Scalar, ...]:
-    """Return the scalar expressions that `statement` itself evaluates, not those of the statements inside it."""
-    match statement:
-        case For(_, start, stop):
-            return (start, stop)
-        case Let(_, value) | Assign(_, value):
-            return (value,)
-        case Put(_, indices, value):
-            return (*indices, value)
-        case Branch(cond):
-            return (cond,)
-
-
-def subexpressions(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield `scalar`, which is an expression, and every expression inside it."""
-    waiting = [scalar]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        match part:
-            case Element(_, parts) | Operation(_, parts):
-                waiting += parts
-
-
 def without_inouts(kernel: KernelDef) -> KernelDef:
     """Return the kernel that takes the old values of inout parameters as inputs, and returns their new values.
 
@@ -274,30 +85,29 @@ def without_inouts(kernel: KernelDef) -> KernelDef:
 
 def copy_kernel(name: str, type_: TensorType) -> KernelDef:
     """Return a kernel that returns a copy of a tensor.   type_: the type of the tensor, of known dtype and shape."""
-    source = KernelBuffer("x", type_.known_dtype, type_.known_shape, is_output=False)
+    source = ir.Buffer("x", type_.known_dtype, type_.known_shape, is_output=False)
     copied = replace(source, name="copy", is_output=True)
     return KernelDef(name, (source,), (copied,), (_copy_elements(source, copied),))
 
 
-def _copy_elements(source: KernelBuffer, target: KernelBuffer) -> Statement:
+def _copy_elements(source: ir.Buffer, target: ir.Buffer) -> ir.Statement:
     """Return the loops `target[i, j] = source[i, j]` over all elements."""
-    counters = tuple(Variable(f"i{axis}", I64, is_counter=True) for axis in range(len(source.shape)))
-    statement: Statement = Put(target, counters, Element(source, counters))
+    counters = tuple(ir.Local(f"i{axis}", I64) for axis in range(len(source.shape)))
+    statement: ir.Statement = ir.Store(target, counters, ir.Load(source, counters))
     for axis in reversed(range(len(counters))):
         kind = "simd" if axis == len(counters) - 1 else "range"
-        stop = source.shape[axis]
-        last: Scalar = Literal(stop, I64) if isinstance(stop, int) else Size(stop)
-        statement = For(counters[axis], Literal(0, I64), last, kind, (statement,))
+        stop = ir.as_scalar(source.shape[axis], I64)
+        statement = ir.Loop(counters[axis], ir.Literal(0, I64), stop, (statement,), kind)
     return statement
 
 
-def _with_buffers(item: Any, buffers: Mapping[KernelBuffer, KernelBuffer]) -> Any:
+def _with_buffers(item: Any, buffers: Mapping[ir.Buffer, ir.Buffer]) -> Any:
     """Return `item`, a statement, a scalar or a tuple of these, with the keys of `buffers` replaced by their values."""
-    if isinstance(item, KernelBuffer):
+    if isinstance(item, ir.Buffer):
         return buffers.get(item, item)
     if isinstance(item, tuple):
         return tuple(_with_buffers(part, buffers) for part in item)
-    if not isinstance(item, Element | Operation | For | Let | Assign | Put | Branch):
+    if not isinstance(item, ir.Load | ir.Operation | ir.Loop | ir.Let | ir.Assign | ir.Store | ir.IfThen):
         return item
     return replace(item, **{each.name: _with_buffers(getattr(item, each.name), buffers) for each in fields(item)})
 
@@ -311,7 +121,7 @@ def default_dtype(value: Number) -> DType:
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
-def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
+def as_scalar(value: Operand, dtype: DType | None = None) -> ir.Scalar:
     """Convert `value`, a Python number, to a literal of `dtype`.  Return a Scalar unchanged.
 
     If `dtype` is None, the literal has the default dtype of the number.
@@ -332,12 +142,12 @@ def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
     if not fits:
         raise RelvmTypeError(f"{value!r} cannot be used as {dtype}")
     try:
-        return Literal(float(value) if dtype.is_float else value, dtype)
+        return ir.Literal(float(value) if dtype.is_float else value, dtype)
     except OverflowError:
         raise RelvmTypeError(f"{value!r} cannot be used as {dtype}") from None
 
 
-def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
+def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[ir.Scalar, ...]:
     """Convert `operands` to scalars of one dtype, and raise RelvmTypeError if their dtypes differ.
 
     A Python number becomes a literal of the dtype of the other operands.
@@ -376,25 +186,25 @@ def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
         Python numbers cannot be computed, as in a division by zero.
     """
     if function in ("and", "or"):
-        return Operation(function, (as_condition(left), as_condition(right)), BOOL)
+        return ir.Operation(function, (as_condition(left), as_condition(right)), BOOL)
     if isinstance(left, int | float) and isinstance(right, int | float):
         bools = [isinstance(operand, bool) for operand in (left, right)]
         if any(bools) and not (all(bools) and function in ("eq", "ne")):
             raise RelvmTypeError(f"{function}: expected numbers, got {left!r} and {right!r}")
         try:
-            return {**ARITHMETIC, **COMPARISONS}[function](left, right)
+            return PYTHON_FUNCTIONS[function](left, right)
         except (ArithmeticError, ValueError) as error:
             raise RelvmTypeError(f"{function} of {left!r} and {right!r}: {error}") from None
     operands = _same_dtype(function, (left, right))
     dtype = operands[0].dtype
     if function in ("eq", "ne") and dtype.is_bool:
-        return Operation(function, operands, BOOL)
+        return ir.Operation(function, operands, BOOL)
     _expect_arithmetic(function, dtype)
     if function == "div" and not dtype.is_float:
         raise RelvmTypeError(f"/: expected f32 or f64, got {dtype}; use //, or convert to f32")
     if function in ("floordiv", "mod") and dtype.is_float:
         raise RelvmTypeError(f"// and %: expected integers, got {dtype}; use floor(x / y) or fmod(x, y)")
-    return Operation(function, operands, BOOL if function in COMPARISONS else dtype)
+    return ir.Operation(function, operands, BOOL if function in COMPARISONS else dtype)
 
 
 def negative(operand: Operand) -> Operand:
@@ -403,10 +213,10 @@ def negative(operand: Operand) -> Operand:
     if isinstance(operand, int | float):
         return -operand
     _expect_arithmetic("-", operand.dtype)
-    return Operation("neg", (operand,), operand.dtype)
+    return ir.Operation("neg", (operand,), operand.dtype)
 
 
-def as_condition(value: Operand) -> Scalar:
+def as_condition(value: Operand) -> ir.Scalar:
     """Convert `value` to a scalar.  Raise RelvmTypeError if it is not a bool."""
     value = as_scalar(value)
     if not value.dtype.is_bool:
@@ -414,18 +224,18 @@ def as_condition(value: Operand) -> Scalar:
     return value
 
 
-def negation(value: Operand) -> Scalar:
-    return Operation("not", (as_condition(value),), BOOL)
+def negation(value: Operand) -> ir.Scalar:
+    return ir.Operation("not", (as_condition(value),), BOOL)
 
 
-def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
+def conditional(cond: Operand, then: Operand, orelse: Operand) -> ir.Scalar:
     """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
     dtype."""
     first, second = _same_dtype("if", (then, orelse))
-    return Operation("where", (as_condition(cond), first, second), first.dtype)
+    return ir.Operation("select", (as_condition(cond), first, second), first.dtype)
 
 
-def as_index(value: Operand) -> Scalar:
+def as_index(value: Operand) -> ir.Scalar:
     """Convert `value`, an index or a loop bound, to a scalar.  Raise RelvmTypeError if it is not an i64."""
     value = as_scalar(value)
     if value.dtype != I64:
@@ -433,7 +243,7 @@ def as_index(value: Operand) -> Scalar:
     return value
 
 
-def cast(value: Operand, dtype: DType) -> Scalar:
+def cast(value: Operand, dtype: DType) -> ir.Scalar:
     """Convert `value` to `dtype`.  Return `value` itself if it already has this dtype."""
     if dtype.is_string:
         raise RelvmTypeError("a value cannot be converted to str inside a kernel")
@@ -442,10 +252,10 @@ def cast(value: Operand, dtype: DType) -> Scalar:
         if (dtype.is_float or fits) and not isinstance(value, bool):
             return as_scalar(value, dtype)
         value = as_scalar(value, F64 if isinstance(value, float) else None)
-    return value if value.dtype == dtype else Operation("cast", (value,), dtype)
+    return value if value.dtype == dtype else ir.Operation("cast", (value,), dtype)
 
 
-def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
+def call(name: str, operands: tuple[Operand, ...]) -> ir.Scalar:
     """Return a call of the function `name`, one of FUNCTIONS.
 
     Raises
@@ -470,6 +280,6 @@ def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
     if name in ("min", "max"):
         result = values[0]
         for value in values[1:]:
-            result = Operation(name, (result, value), dtype)
+            result = ir.Operation(name, (result, value), dtype)
         return result
-    return Operation(name, values, dtype)
+    return ir.Operation(name, values, dtype)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.ir import kernel_def as kd
+from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, as_var, dim_vars
 from relvm.ir.types import PrimType, TensorType, Type
@@ -20,6 +21,7 @@ class KernelDefBuilder:
     buffers: the parameters by name.
     scopes: for each open block, its local variables by name, innermost block last.
     blocks: for each open block, its statements so far.
+    counters: the loop counters, which cannot be assigned.
     ended: the names of variables that are out of scope, for error messages.
     """
 
@@ -27,9 +29,10 @@ class KernelDefBuilder:
         self.name = name
         self.dims = dims
         self.origin = origin
-        self.buffers: dict[str, kd.KernelBuffer] = {}
-        self.scopes: list[dict[str, kd.Variable]] = [{}]
-        self.blocks: list[list[kd.Statement]] = [[]]
+        self.buffers: dict[str, ir.Buffer] = {}
+        self.scopes: list[dict[str, ir.Local]] = [{}]
+        self.blocks: list[list[ir.Statement]] = [[]]
+        self.counters: set[ir.Local] = set()
         self.ended: set[str] = set()
 
     def param(self, name: str, type_: Type, *, is_output: bool, is_inout: bool = False) -> None:
@@ -51,7 +54,7 @@ class KernelDefBuilder:
             )
         if name in self.buffers:
             raise RelvmNameError(f"two parameters are named {name}")
-        self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output, is_inout)
+        self.buffers[name] = ir.Buffer(name, type_.dtype, type_.shape, is_output, is_inout)
 
     def check_dims(self) -> None:
         """Check that each dimension variable is the size of an axis of a parameter.
@@ -72,7 +75,7 @@ class KernelDefBuilder:
 
     # ---- names ----
 
-    def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
+    def find(self, name: str) -> ir.Local | ir.Buffer | ir.Size | None:
         """Return the variable called `name`, otherwise the parameter, otherwise the dimension of that name.
 
         Return None if there is none.
@@ -82,7 +85,7 @@ class KernelDefBuilder:
                 return scope[name]
         if name in self.buffers:
             return self.buffers[name]
-        return kd.Size(self.dims[name]) if name in self.dims else None
+        return ir.Size(self.dims[name]) if name in self.dims else None
 
     def unknown(self, name: str) -> RelvmNameError:
         if name in self.ended:
@@ -90,32 +93,32 @@ class KernelDefBuilder:
         known = {*self.buffers, *self.dims, *(name for scope in self.scopes for name in scope)}
         return RelvmNameError(f"no variable, parameter or dimension {name}{near_matches(name, known)}")
 
-    def value(self, name: str, origin: str = "") -> kd.Scalar:
+    def value(self, name: str, origin: str = "") -> ir.Scalar:
         """Return the scalar called `name`.  If it is a parameter of rank 0, return the only element of the
         parameter."""
         found = self.find(name)
         if found is None:
             raise self.unknown(name)
-        if isinstance(found, kd.KernelBuffer):
+        if isinstance(found, ir.Buffer):
             if found.shape:
                 axes = ", ".join(f"i{axis}" for axis in range(len(found.shape)))
                 raise RelvmTypeError(f"{name} is a tensor; expected an element of it, {name}[{axes}]")
-            return kd.Element(found, (), origin)
+            return ir.Load(found, (), origin)
         return found
 
-    def buffer(self, name: str) -> kd.KernelBuffer:
+    def buffer(self, name: str) -> ir.Buffer:
         found = self.find(name)
         if found is None:
             raise self.unknown(name)
-        if not isinstance(found, kd.KernelBuffer):
+        if not isinstance(found, ir.Buffer):
             raise RelvmTypeError(f"{name} is a scalar and has no elements")
         return found
 
-    def element(self, name: str, indices: tuple[kd.Operand, ...], origin: str = "") -> kd.Element:
+    def element(self, name: str, indices: tuple[kd.Operand, ...], origin: str = "") -> ir.Load:
         buffer = self.buffer(name)
-        return kd.Element(buffer, self._indices(buffer, indices), origin)
+        return ir.Load(buffer, self._indices(buffer, indices), origin)
 
-    def _indices(self, buffer: kd.KernelBuffer, indices: tuple[kd.Operand, ...]) -> tuple[kd.Scalar, ...]:
+    def _indices(self, buffer: ir.Buffer, indices: tuple[kd.Operand, ...]) -> tuple[ir.Scalar, ...]:
         if len(indices) != len(buffer.shape):
             raise RelvmArgumentError(
                 f"{buffer.name} has rank {len(buffer.shape)}, but {len(indices)} indices are given"
@@ -123,33 +126,33 @@ class KernelDefBuilder:
         return tuple(map(kd.as_index, indices))
 
     def _new(self, name: str) -> None:
-        if isinstance(self.find(name), kd.Variable | kd.KernelBuffer):
+        if isinstance(self.find(name), ir.Local | ir.Buffer):
             raise RelvmNameError(f"{name} is defined twice; use another name")
 
     # ---- statements ----
 
-    def add(self, statement: kd.Statement) -> None:
+    def add(self, statement: ir.Statement) -> None:
         self.blocks[-1].append(statement)
 
     def let(self, name: str, value: kd.Operand) -> None:
         self._new(name)
         scalar = kd.as_scalar(value)
-        self.scopes[-1][name] = variable = kd.Variable(name, scalar.dtype)
-        self.add(kd.Let(variable, scalar))
+        self.scopes[-1][name] = variable = ir.Local(name, scalar.dtype)
+        self.add(ir.Let(variable, scalar))
 
     def assign(self, name: str, value: kd.Operand, origin: str = "") -> None:
         variable = self.find(name)
         if variable is None:
             raise self.unknown(name)
-        if not isinstance(variable, kd.Variable) or variable.is_counter:
-            what = "a loop counter" if isinstance(variable, kd.Variable) else "a parameter or dimension"
+        if not isinstance(variable, ir.Local) or variable in self.counters:
+            what = "a loop counter" if isinstance(variable, ir.Local) else "a parameter or dimension"
             raise RelvmTypeError(f"{name} is {what}, which cannot be assigned")
         scalar = kd.as_scalar(value, variable.dtype)
         if scalar.dtype != variable.dtype:
             raise RelvmTypeError(
                 f"{name} has dtype {variable.dtype}, got {scalar.dtype}; convert the value: {variable.dtype}(x)"
             )
-        self.add(kd.Assign(variable, scalar, origin))
+        self.add(ir.Assign(variable, scalar, origin))
 
     def put(self, name: str, indices: tuple[kd.Operand, ...], value: kd.Operand, origin: str = "") -> None:
         buffer = self.buffer(name)
@@ -160,10 +163,10 @@ class KernelDefBuilder:
             raise RelvmTypeError(
                 f"{name} has dtype {buffer.dtype}, got {scalar.dtype}; convert the value: {buffer.dtype}(x)"
             )
-        self.add(kd.Put(buffer, at, scalar, origin))
+        self.add(ir.Store(buffer, at, scalar, origin))
 
     @contextmanager
-    def block(self) -> Iterator[list[kd.Statement]]:
+    def block(self) -> Iterator[list[ir.Statement]]:
         """A context manager that opens a block, and yields the list of the statements in the block."""
         self.scopes.append({})
         self.blocks.append([])
@@ -181,12 +184,13 @@ class KernelDefBuilder:
         assert kind in kd.LOOPS
         first, last = kd.as_index(start), kd.as_index(stop)
         self._new(counter)
-        variable = kd.Variable(counter, I64, is_counter=True)
+        variable = ir.Local(counter, I64)
+        self.counters.add(variable)
         with self.block() as body:
             self.scopes[-1][counter] = variable
             yield
         statements = tuple(map(_ignore_nan_operand, body)) if kind == "simd" else tuple(body)
-        self.add(kd.For(variable, first, last, kind, statements, origin))
+        self.add(ir.Loop(variable, first, last, statements, kind, origin=origin))
 
     def finish(self) -> kd.KernelDef:
         """Return the kernel.
@@ -202,7 +206,7 @@ class KernelDefBuilder:
         if not outputs and not updated:
             raise RelvmTypeError(f"kernel {self.name} has no output, that is, no parameter that it writes")
         body = tuple(self.blocks[0])
-        written = {item.buffer for item in kd.statements_in(body) if isinstance(item, kd.Put)}
+        written = {item.buffer for item in ir.statements_in(body) if isinstance(item, ir.Store)}
         for buffer in (*updated, *outputs):
             if buffer not in written:
                 role = "inout parameter" if buffer.is_inout else "output"
@@ -210,12 +214,12 @@ class KernelDefBuilder:
         return kd.KernelDef(self.name, inputs, outputs, body, self.origin)
 
 
-def _ignore_nan_operand(statement: kd.Statement) -> kd.Statement:
+def _ignore_nan_operand(statement: ir.Statement) -> ir.Statement:
     """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, which leaves x unchanged if y is NaN.
 
     Rewrite `min` in the same way.  Return any other statement unchanged.
     """
     match statement:
-        case kd.Assign(variable, kd.Operation("max" | "min", (first, second)) as value) if first is variable:
+        case ir.Assign(variable, ir.Operation("max" | "min", (first, second)) as value) if first is variable:
             return replace(statement, value=replace(value, operands=(second, first)))
     return statement

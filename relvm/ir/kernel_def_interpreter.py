@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmIndexError
-from relvm.ir import kernel_def as kd
+from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import I64
+from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator
+from relvm.ir.scalar_ops import PYTHON_FUNCTIONS
 from relvm.ir.symbolic import DimVar, evaluate_with
 
 
@@ -30,20 +32,9 @@ def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "neg": np.negative,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "not": np.logical_not,
+    **PYTHON_FUNCTIONS,
+    "div": lambda x, y: x / y if isinstance(x, np.floating) else (x - np.fmod(x, y)) // y,
+    "rem": np.fmod,
     "abs": np.abs,
     "copysign": np.copysign,
     "fmod": np.fmod,
@@ -55,7 +46,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def evaluate_kernel(
-    kernel: kd.KernelDef, sizes: Mapping[DimVar, int], inputs: tuple[np.ndarray, ...]
+    kernel: KernelDef, sizes: Mapping[DimVar, int], inputs: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, ...]:
     """Run a kernel and return its outputs.
 
@@ -82,34 +73,42 @@ def evaluate_kernel(
     return tuple(arrays[buffer] for buffer in kernel.outputs)
 
 
+def evaluate_scalar(scalar: ir.Scalar, variables: Mapping[ir.Local, Any]) -> Any:
+    """Return the value of an expression without loads and sizes.   variables: the values of its variables."""
+    interpreter = _Interpreter(KernelDef("", (), (), ()), {})
+    interpreter.variables = dict(variables)
+    with np.errstate(all="ignore"):
+        return interpreter.value(scalar)
+
+
 class _Interpreter:
-    def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
+    def __init__(self, kernel: KernelDef, sizes: Mapping[DimVar, int]) -> None:
         self.kernel = kernel
         self.sizes = sizes
-        self.arrays: dict[kd.KernelBuffer, np.ndarray] = {}
-        self.variables: dict[kd.Variable, Any] = {}
+        self.arrays: dict[ir.Buffer, np.ndarray] = {}
+        self.variables: dict[ir.Local, Any] = {}
 
     def size(self, dim) -> int:
         value = evaluate_with(dim, self.sizes.get)
         assert isinstance(value, int), f"size {dim} is not known"
         return value
 
-    def run(self, body: tuple[kd.Statement, ...]) -> None:
+    def run(self, body: tuple[ir.Statement, ...]) -> None:
         for statement in body:
             match statement:
-                case kd.For(counter, start, stop, body=inner):
+                case ir.Loop(counter, start, stop, body=inner):
                     for number in range(int(self.value(start)), int(self.value(stop))):
                         self.variables[counter] = np.int64(number)
                         self.run(inner)
-                case kd.Let(variable, value) | kd.Assign(variable, value):
+                case ir.Let(variable, value) | ir.Assign(variable, value):
                     self.variables[variable] = self.value(value)
-                case kd.Put(buffer, indices, value):
+                case ir.Store(buffer, indices, value):
                     place = self.place(buffer, indices)
                     self.arrays[buffer][place] = self.value(value)
-                case kd.Branch(cond, then, orelse):
+                case ir.IfThen(cond, then, orelse):
                     self.run(then if self.value(cond) else orelse)
 
-    def place(self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...]) -> tuple[int, ...]:
+    def place(self, buffer: ir.Buffer, indices: tuple[ir.Scalar, ...]) -> tuple[int, ...]:
         place = tuple(int(self.value(index)) for index in indices)
         for axis, (index, size) in enumerate(zip(place, self.arrays[buffer].shape, strict=True)):
             if not 0 <= index < size:
@@ -117,25 +116,25 @@ class _Interpreter:
                 raise RelvmIndexError(f"{where}, of size {size}")
         return place
 
-    def value(self, scalar: kd.Scalar) -> Any:
+    def value(self, scalar: ir.Scalar) -> Any:
         match scalar:
-            case kd.Literal(value, dtype):
+            case ir.Literal(value, dtype):
                 return np.asarray(value).astype(dtype.numpy)[()]
-            case kd.Variable():
+            case ir.Local():
                 return self.variables[scalar]
-            case kd.Size(dim):
+            case ir.Size(dim):
                 return np.int64(self.size(dim))
-            case kd.Element(buffer, indices):
+            case ir.Load(buffer, indices):
                 return self.arrays[buffer][self.place(buffer, indices)]
-            case kd.Operation("and", (left, right)):
+            case ir.Operation("and", (left, right), dtype) if dtype.is_bool:
                 return self.value(left) and self.value(right)
-            case kd.Operation("or", (left, right)):
+            case ir.Operation("or", (left, right), dtype) if dtype.is_bool:
                 return self.value(left) or self.value(right)
-            case kd.Operation("where", (cond, then, orelse)):
+            case ir.Operation("select", (cond, then, orelse)):
                 return self.value(then if self.value(cond) else orelse)
-            case kd.Operation("cast", (operand,), dtype):
+            case ir.Operation("cast", (operand,), dtype):
                 return find_operator("cast").numpy(np.asarray(self.value(operand)), to=dtype)[()]
-            case kd.Operation(function, operands, dtype):
+            case ir.Operation(function, operands, dtype):
                 apply = _FUNCTIONS.get(function) or find_operator(function).numpy
                 result = apply(*map(self.value, operands))
                 return result if dtype == I64 else np.asarray(result).astype(dtype.numpy)[()]

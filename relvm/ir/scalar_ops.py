@@ -18,6 +18,8 @@ DTYPE_OF_LETTER = {"i": I64, "f": F64, "b": BOOL}
 FUNCTIONS = tuple(dict.fromkeys(row.function for row in PRIM_OPERATORS))
 # (infix sign, number of operands) -> function
 FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS if row.form}
+SIGNS = {function: sign for (sign, operands), function in FORMS.items() if operands == 2}
+COMPARISONS = frozenset(row.function for row in PRIM_OPERATORS if row.operands == "ii" and row.result == "b")
 _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands)): row for row in PRIM_OPERATORS}
 
 
@@ -81,10 +83,12 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
 
 
-_PYTHON = {
+# The functions of Python that compute the scalar operators, on exact integers or floats.
+PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
+    "div": operator.truediv,
     "floordiv": operator.floordiv,
     "mod": operator.mod,
     "neg": operator.neg,
@@ -122,5 +126,5 @@ def _meaning(row: Any) -> Any:
     if row.name == "not_bool":
         return operator.not_
     if row.function == "div" or row.operands == "ff":
-        return _FLOATS.get(row.function, _PYTHON.get(row.function))
-    return _PYTHON[row.function]
+        return _FLOATS.get(row.function, PYTHON_FUNCTIONS.get(row.function))
+    return PYTHON_FUNCTIONS[row.function]

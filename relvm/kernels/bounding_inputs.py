@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Address,
     Assign,
     IfThen,
     Invoke,
-    Kernel,
     Let,
     Load,
     Local,
@@ -26,6 +25,7 @@ from relvm.kernels.loop_ir import (
     parts_of,
     scalars_in,
 )
+from relvm.kernels.kernel import Kernel
 
 _Names = frozenset[str]
 

@@ -11,12 +11,10 @@ from dataclasses import replace
 from functools import reduce
 
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim, Dim, sort_key
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Address,
     Allocate,
     Assign,
-    Binary,
     Buffer,
     Fail,
     IfThen,
@@ -25,9 +23,9 @@ from relvm.kernels.loop_ir import (
     Literal,
     Load,
     Loop,
+    Operation,
     Parallel,
     Scalar,
-    Select,
     Size,
     Statement,
     Store,
@@ -35,6 +33,7 @@ from relvm.kernels.loop_ir import (
     operands_of,
     statements_in,
 )
+from relvm.ir.symbolic import AnyDim, Dim, sort_key
 
 _Dims = frozenset[AnyDim]  # dimensions that must be positive
 _NONE: _Dims = frozenset()
@@ -74,7 +73,7 @@ class _Guards:
         match statement:
             case IfThen(cond, then, orelse):
                 return (IfThen(cond, self.guarded(then, known), self.guarded(orelse, known)),)
-            case Loop(simd=False) | Parallel() if any(
+            case Loop(kind="range") | Parallel() if any(
                 isinstance(each, Loop | Parallel | Invoke) for each in statements_in(statement.body)
             ):
                 inside = known | _trip_dims(statement)
@@ -148,9 +147,9 @@ def _loaded_dims(scalar: Scalar) -> _Dims:
     match scalar:
         case Load(buffer, indices):
             return _factors(buffer.shape).union(*map(_loaded_dims, indices))
-        case Select(cond):
+        case Operation("select", (cond, *_)):
             return _loaded_dims(cond)
-        case Binary("&&" | "||", left):
+        case Operation("and" | "or", (left, _)) if left.dtype.is_bool:
             return _loaded_dims(left)
     return _NONE.union(*map(_loaded_dims, operands_of(scalar)))
 

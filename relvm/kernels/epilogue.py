@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
+from relvm.ir.loop_ir import Scalar
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, NotFusable, post_order
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Scalar
 from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import Attributes, Constant, Expr, OpCall, Var
+from relvm.ir.loop_ir import Buffer, Literal, Local, Operation, Scalar, parts_of
+from relvm.ir.scalar_ops import SIGNS
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar, parts_of
 from relvm.kernels.lowering_rules import (
     Contraction,
     DataMovement,
@@ -31,10 +32,9 @@ from relvm.kernels.lowering_rules import (
     strides_of,
 )
 
-# Intrinsics that take only a few cycles, like an addition.
-_FREE = frozenset(
-    ("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin", "rvm_saturate_u8", "rvm_saturate_i8")
-)
+# Functions that take only a few cycles, like an addition.
+_FREE = frozenset(("rem", "neg", "not", "select", "cast", "abs", "floor", "ceil", "round", "trunc", "sqrt", *SIGNS))
+_FREE |= {"rvm_saturate_u8", "rvm_saturate_i8"}
 
 
 class NotFusable(Exception):
@@ -328,7 +328,7 @@ def is_costly(point: Callable[..., Scalar], dtypes: tuple[DType, ...], attribute
     attributes: its attributes.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **dict(attributes))
-    return any(isinstance(part, Intrinsic) and part.name not in _FREE for part in parts_of(result))
+    return any(isinstance(part, Operation) and part.function not in _FREE for part in parts_of(result))
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:

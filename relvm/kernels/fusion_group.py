@@ -8,6 +8,7 @@ from functools import cached_property
 from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
+from relvm.ir.loop_ir import Buffer, Let, statements_in
 from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.empty_loops import skip_empty_loops
@@ -21,8 +22,8 @@ from relvm.kernels.fused_expr import (
     ReduceExpr,
     post_order,
 )
+from relvm.kernels.kernel import Kernel, Provenance
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Kernel, Let, Provenance, statements_in
 from relvm.kernels.loop_nest import overwrites_before_reading, recomputes_costly_value, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier

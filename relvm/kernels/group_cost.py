@@ -6,15 +6,13 @@ The cost ignores this, so that two kernels for the same group can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from relvm.ir.expr import Expr, OpCall
+from relvm.ir.loop_ir import Load, Local, Operation, Scalar
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType
 from relvm.kernels.cost import Work
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.fusion_group import Group, tensors
-from relvm.kernels.loop_ir import Binary, Intrinsic, Local, Scalar, Select, Unary
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement, GatherKernel, Pointwise, Reduce
 
 
@@ -65,13 +63,12 @@ def scalar_operations(result: Scalar) -> int:
         if scalar in seen:
             continue
         seen.add(scalar)
-        count += isinstance(scalar, Binary | Unary | Intrinsic | Select)
-        parts: Mapping[str, object] = vars(scalar)
-        for name, value in parts.items():
-            if not (isinstance(scalar, Select) and name == "cond"):
-                waiting += [
-                    part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Scalar)
-                ]
+        match scalar:
+            case Operation("select", (_, *counted)) | Operation(_, counted):
+                count += scalar.function != "cast"
+                waiting += counted
+            case Load(_, indices):
+                waiting += indices
     return count
 
 

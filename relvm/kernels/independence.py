@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError, located
-from relvm.ir import kernel_def as kd
+from relvm.ir import loop_ir as ir
 from relvm.ir.symbolic import AnyDim, DimVar, dim_op, dim_vars, var_dim
 from relvm.kernels.index_bounds import IndexBounds
 
 _REDUCTIONS = ("add", "mul", "max", "min")
 
 
-def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
+def reductions_of(loop: ir.Loop) -> dict[ir.Local, str]:
     """Return the variables into which a `simd` loop reduces values, as in `total += x`.
 
     Such a variable is defined outside of the loop.  It is mapped to its reduction function: add, mul, max or min.
@@ -25,35 +25,34 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
         error is also raised if the loop reads such a variable for another purpose than the reduction.
     """
     inner_variables = _find_definitions(loop)
-    found: dict[kd.Variable, str] = {}
-    for statement in kd.statements_in(loop.body):
-        if isinstance(statement, kd.Assign) and statement.variable not in inner_variables:
+    found: dict[ir.Local, str] = {}
+    for statement in ir.statements_in(loop.body):
+        if isinstance(statement, ir.Assign) and statement.local not in inner_variables:
             function = _reduction(statement) if statement in loop.body else None
-            if function is None or found.get(statement.variable, function) != function:
+            if function is None or found.get(statement.local, function) != function:
                 raise _reduction_error(statement)
-            found[statement.variable] = function
-    for statement in kd.statements_in(loop.body):
-        parts = [part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)]
-        reads = [part for part in parts if isinstance(part, kd.Variable) and part in found]
-        if isinstance(statement, kd.Assign) and statement.variable in reads:
-            reads.remove(statement.variable)  # the reduction itself reads its variable once
+            found[statement.local] = function
+    for statement in ir.statements_in(loop.body):
+        reads = [part for part in ir.scalars_in(statement) if isinstance(part, ir.Local) and part in found]
+        if isinstance(statement, ir.Assign) and statement.local in reads:
+            reads.remove(statement.local)  # the reduction itself reads its variable once
         if reads:
             reason = f"{reads[0].name} is the result of a reduction, which cannot be read before the end of the loop"
             raise located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
     return found
 
 
-def _reduction(statement: kd.Assign) -> str | None:
+def _reduction(statement: ir.Assign) -> str | None:
     match statement.value:
-        case kd.Operation("sub", (first, _)) if first is statement.variable:
+        case ir.Operation("sub", (first, _)) if first is statement.local:
             return "add"
-        case kd.Operation(function, operands) if function in _REDUCTIONS and statement.variable in operands:
+        case ir.Operation(function, operands) if function in _REDUCTIONS and statement.local in operands:
             return function
     return None
 
 
-def _reduction_error(statement: kd.Assign) -> Exception:
-    name = statement.variable.name
+def _reduction_error(statement: ir.Assign) -> Exception:
+    name = statement.local.name
     reason = (
         f"a simd loop may change {name}, which is defined outside of it, only by one reduction: {name} += x,"
         f" {name} -= x, {name} *= x, {name} = max({name}, x) or {name} = min({name}, x)"
@@ -61,16 +60,16 @@ def _reduction_error(statement: kd.Assign) -> Exception:
     return located(RelvmTypeError(reason), statement.origin)
 
 
-def _find_definitions(loop: kd.For) -> set[kd.Variable]:
-    found: set[kd.Variable] = set()
-    for statement in kd.statements_in(loop.body):
+def _find_definitions(loop: ir.Loop) -> set[ir.Local]:
+    found: set[ir.Local] = set()
+    for statement in ir.statements_in(loop.body):
         match statement:
-            case kd.Let(variable) | kd.For(variable):
+            case ir.Let(variable) | ir.Loop(variable):
                 found.add(variable)
     return found
 
 
-def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
+def check_independent(loop: ir.Loop, counter: DimVar, bounds: IndexBounds) -> None:
     """Check that the iterations of a `simd` or `parallel` loop are independent.
 
     Iterations are independent if none of them accesses an array element that another iteration writes.  Also check that
@@ -90,12 +89,12 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
     """
     inner_variables = _find_definitions(loop)
     invariant = _invariant_atoms(bounds, inner_variables, counter)
-    for statement in kd.statements_in(loop.body):
+    for statement in ir.statements_in(loop.body):
         _check_statement(loop, statement, inner_variables)
-    accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]] = {}
+    accesses: dict[ir.Buffer, list[tuple[_Index, ...]]] = {}
     _find_accesses(loop.body, counter, bounds, accesses)
-    for statement in kd.statements_in(loop.body):
-        if isinstance(statement, kd.Put) and not _are_disjoint(accesses[statement.buffer], invariant):
+    for statement in ir.statements_in(loop.body):
+        if isinstance(statement, ir.Store) and not _are_disjoint(accesses[statement.buffer], invariant):
             name, i = statement.buffer.name, loop.counter.name
             reason = (
                 f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
@@ -118,10 +117,10 @@ class _Index:
 
 
 def _find_accesses(
-    body: tuple[kd.Statement, ...],
+    body: tuple[ir.Statement, ...],
     counter: DimVar,
     bounds: IndexBounds,
-    accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
+    accesses: dict[ir.Buffer, list[tuple[_Index, ...]]],
 ) -> None:
     """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop.
 
@@ -133,12 +132,12 @@ def _find_accesses(
             split = tuple(_split_index(bounds.dim(index), counter, bounds) for index in indices)
             accesses.setdefault(buffer, []).append(split)
         match statement:
-            case kd.Let(variable, value):
+            case ir.Let(variable, value):
                 bounds.define(variable, value)
-            case kd.For(body=inner):
+            case ir.Loop(body=inner):
                 with bounds.loop(statement):
                     _find_accesses(inner, counter, bounds, accesses)
-            case kd.Branch(cond, then, orelse):
+            case ir.IfThen(cond, then, orelse):
                 for part, holds in ((then, True), (orelse, False)):
                     with bounds.condition(cond, holds=holds):
                         _find_accesses(part, counter, bounds, accesses)
@@ -151,7 +150,7 @@ def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
     return _Index(factor, offset, is_free and bounds.is_inside(offset, abs(factor)))
 
 
-def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], counter: DimVar) -> set[DimVar]:
+def _invariant_atoms(bounds: IndexBounds, inner_variables: set[ir.Local], counter: DimVar) -> set[DimVar]:
     """Return the variables of polynomials whose values do not change in a loop.
 
     These are the variables in the polynomials of values that are defined before the loop.
@@ -164,45 +163,33 @@ def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], cou
     return {var for value in outer for var in dim_vars(value)} - {counter}
 
 
-def _check_statement(loop: kd.For, statement: kd.Statement, inner_variables: set[kd.Variable]) -> None:
+def _check_statement(loop: ir.Loop, statement: ir.Statement, inner_variables: set[ir.Local]) -> None:
     def error(reason: str) -> Exception:
         return located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
 
     match statement:
-        case kd.Branch() if loop.kind == "simd":
+        case ir.IfThen() if loop.kind == "simd":
             raise error(
                 "a simd loop must not contain an if; use the expression `if c then a else b` (Python: a if c else b)"
             )
-        case kd.For(kind=kind) if kind == "parallel" or (kind == "simd" and loop.kind == "simd"):
+        case ir.Loop(kind=kind) if kind == "parallel" or (kind == "simd" and loop.kind == "simd"):
             raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
-        case kd.For(_, start, stop) if loop.kind == "simd":
-            parts = [part for bound in (start, stop) for part in kd.subexpressions(bound)]
-            if any(_may_vary(part, inner_variables) or part is loop.counter for part in parts):
+        case ir.Loop(_, start, stop) if loop.kind == "simd":
+            # The counters of inner loops do not vary, because the bounds of these loops must not vary either.
+            varying = {loop.counter, *(item.local for item in ir.statements_in(loop.body) if isinstance(item, ir.Let))}
+            parts = [part for bound in (start, stop) for part in ir.parts_of(bound)]
+            if any(isinstance(part, ir.Load) or part in varying for part in parts):
                 raise error("the bounds of a loop in a simd loop must not depend on the iteration of the simd loop")
-        case kd.Assign(variable) if loop.kind == "parallel" and variable not in inner_variables:
+        case ir.Assign(variable) if loop.kind == "parallel" and variable not in inner_variables:
             raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
 
 
-def _may_vary(part: kd.Scalar, inner_variables: set[kd.Variable]) -> bool:
-    """Return whether an operand of a loop bound can have different values in different iterations of a `simd` loop.
-
-    part: an operand in a bound of a loop inside the `simd` loop.
-
-    inner_variables: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary,
-    because the bounds of these loops must also be the same in each iteration.
-    """
-    return isinstance(part, kd.Element) or (
-        isinstance(part, kd.Variable) and part in inner_variables and not part.is_counter
-    )
-
-
-def _output_accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
+def _output_accesses(statement: ir.Statement) -> Iterator[tuple[ir.Buffer, tuple[ir.Scalar, ...]]]:
     """Yield the elements of outputs that a statement itself reads or writes.  Nested statements are not visited."""
-    for scalar in kd.scalars_in(statement):
-        for part in kd.subexpressions(scalar):
-            if isinstance(part, kd.Element) and part.buffer.is_output:
-                yield part.buffer, part.indices
-    if isinstance(statement, kd.Put):
+    for part in ir.scalars_in(statement):
+        if isinstance(part, ir.Load) and part.buffer.is_output:
+            yield part.buffer, part.indices
+    if isinstance(statement, ir.Store):
         yield statement.buffer, statement.indices
 
 

@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from itertools import combinations_with_replacement
 
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Load, Local, Loop, Operation, Scalar, Size
 from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, dim_op, dim_var, dim_vars, evaluate_with, node_count, var_dim
 from relvm.ir.value_ranges import Range, range_of
 
@@ -49,7 +49,7 @@ class IndexBounds:
     relies_on_sizes: whether a proof is valid only if no size exceeds LARGEST_SIZE.
     """
 
-    def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
+    def __init__(self, sizes: dict[DimVar, int], assigned: set[Local]) -> None:
         self.sizes = sizes
         self.assigned = assigned
         self.ranges: dict[DimVar, Range] = {}
@@ -58,13 +58,13 @@ class IndexBounds:
         self.relies_on_sizes = False
         self.steps = _MAX_STEPS
         self.free = 0  # steps of the current proof that are left before steps begin to count
-        self.values: dict[kd.Variable, AnyDim] = {}
+        self.values: dict[Local, AnyDim] = {}
         self.atoms: dict[Hashable, Dim] = {}
         self.small: dict[DimVar, float] = {}  # counters whose bounds cannot overflow -> greatest absolute value
 
     # ---- polynomials ----
 
-    def dim(self, scalar: kd.Scalar) -> AnyDim:
+    def dim(self, scalar: Scalar) -> AnyDim:
         """Return the i64 expression `scalar` as a polynomial.
 
         An expression that is not a polynomial becomes an atom, which the polynomial treats like a variable.  Equal
@@ -84,17 +84,17 @@ class IndexBounds:
             self.atoms[key] = dim_var("value", signed=True)
         return self.atoms[key]
 
-    def _polynomial(self, scalar: kd.Scalar) -> AnyDim | None:
+    def _polynomial(self, scalar: Scalar) -> AnyDim | None:
         match scalar:
-            case kd.Literal(value):
+            case Literal(value):
                 return int(value)
-            case kd.Size(dim):
+            case Size(dim):
                 return evaluate_with(dim, self.sizes.get)
-            case kd.Variable() if scalar in self.values:
+            case Local() if scalar in self.values:
                 return self.values[scalar]
-            case kd.Operation("neg", (operand,)):
+            case Operation("neg", (operand,)):
                 return dim_op("sub", 0, self.dim(operand))
-            case kd.Operation(function, (left, right)) if function in _ON_DIMS:
+            case Operation(function, (left, right)) if function in _ON_DIMS:
                 first, second = self.dim(left), self.dim(right)
                 divides = function in ("floordiv", "mod")
                 exact = function in ("add", "sub", "mul") or (self.is_exact(first) and self.is_exact(second))
@@ -102,24 +102,25 @@ class IndexBounds:
                     return dim_op(function, first, second)
         return None
 
-    def key(self, scalar: kd.Scalar) -> Hashable | None:
+    def key(self, scalar: Scalar) -> Hashable | None:
         """Return a key of the expression `scalar`, or None if its value can change.
 
         Expressions with equal keys have equal values.
         """
         match scalar:
-            case kd.Literal(value, dtype):
+            case Literal(value, dtype):
                 return (repr(value), dtype)  # -0.0 is not 0.0
-            case kd.Size(dim):
+            case Size(dim):
                 return ("size", dim)
-            case kd.Variable():
+            case Local():
                 return None if scalar in self.assigned else scalar
-            case kd.Element(buffer, parts):
+            case Load(buffer, parts):
                 inner = tuple(map(self.key, parts))
                 return None if buffer.is_output or None in inner else (buffer, inner)
-            case kd.Operation(function, parts, dtype):
+            case Operation(function, parts, dtype):
                 inner = tuple(map(self.key, parts))
                 return None if None in inner else (function, inner, dtype)
+        raise AssertionError(f"unexpected {type(scalar).__name__}")
 
     def cannot_overflow(self, dim: AnyDim) -> bool:
         """Return whether the computation of the polynomial `dim` cannot overflow if no size exceeds LARGEST_SIZE."""
@@ -145,13 +146,13 @@ class IndexBounds:
 
     # ---- what is known ----
 
-    def define(self, variable: kd.Variable, value: kd.Scalar) -> None:
+    def define(self, variable: Local, value: Scalar) -> None:
         """Record that `variable` is defined with `value`, if it is an i64 that the kernel does not assign later."""
         if variable.dtype == I64 and variable not in self.assigned:
             self.values[variable] = self.dim(value)
 
     @contextmanager
-    def loop(self, loop: kd.For) -> Iterator[DimVar]:
+    def loop(self, loop: Loop) -> Iterator[DimVar]:
         """A context manager.  In its block, the bounds of the counter of `loop` are known facts.
 
         It yields the variable that represents the counter in polynomials.
@@ -177,7 +178,7 @@ class IndexBounds:
             del self.facts[outer:]
 
     @contextmanager
-    def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
+    def condition(self, cond: Scalar, *, holds: bool) -> Iterator[None]:
         """A context manager.  In its block, it is a known fact that the condition `cond` holds.
 
         holds: if False, the known fact is that the condition does not hold.
@@ -190,14 +191,14 @@ class IndexBounds:
         finally:
             del self.facts[outer:]
 
-    def facts_of(self, cond: kd.Scalar, *, holds: bool) -> Iterator[AnyDim]:
+    def facts_of(self, cond: Scalar, *, holds: bool) -> Iterator[AnyDim]:
         match cond:
-            case kd.Operation("not", (operand,)):
+            case Operation("not", (operand,)):
                 yield from self.facts_of(operand, holds=not holds)
-            case kd.Operation("and" | "or" as function, parts) if holds == (function == "and"):
+            case Operation("and" | "or" as function, parts) if holds == (function == "and"):
                 for part in parts:
                     yield from self.facts_of(part, holds=holds)
-            case kd.Operation(function, (left, right)) if function in _NEGATED and left.dtype == I64:
+            case Operation(function, (left, right)) if function in _NEGATED and left.dtype == I64:
                 first, second = self.dim(left), self.dim(right)
                 if not (self.is_exact(first) and self.is_exact(second)):
                     return

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relvm.ir.dtypes import I64, DType
-from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Address,
     Allocate,
     Assign,
@@ -27,6 +26,7 @@ from relvm.kernels.loop_ir import (
     as_scalar,
     constant_value,
 )
+from relvm.ir.symbolic import AnyDim, product
 from relvm.tables import micro_kernel_arguments
 
 _PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
@@ -74,7 +74,7 @@ class KernelBuilder:
         self.blocks.append([])
         yield counter
         body = tuple(self.blocks.pop())
-        self.add(Loop(counter, start, stop, body, simd, tuple(reduce)))
+        self.add(Loop(counter, start, stop, body, "simd" if simd else "range", tuple(reduce)))
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:

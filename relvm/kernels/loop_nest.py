@@ -18,10 +18,10 @@ import numpy as np
 
 from relvm.ir.dtypes import F32, I32, I64
 from relvm.ir.expr import Expr
+from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Scalar, as_scalar, minimum, select
 from relvm.ir.symbolic import product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, FusedExpr, NotFusable, ReduceExpr, post_order
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Load, Local, Scalar, Select, as_scalar, minimum
 from relvm.kernels.loop_scope import (
     CollapsedLoop,
     Scope,
@@ -235,7 +235,7 @@ class _RowGenerator:
         if sees_nan:
             flag = I32 if dtype == F32 else I64  # an integer as wide as an element
             unordered = k.variable("unordered", Literal(0, flag))
-            lanes.append(("|", unordered))
+            lanes.append(("or", unordered))
         storage = self._shared_storage(total.arg, total.over)
         prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in storage.values())], set(total.over))
         with loops(row, self.pass_loops(total.over, [total.arg], storage.values()), simd=True, reduce=lanes) as inner:
@@ -244,11 +244,11 @@ class _RowGenerator:
                 element = k.let("element", element)
             if sees_nan:
                 better = element > result if reduction.clause == "max" else element < result
-                k.assign(result, Select(better, element, result))
-                k.assign(unordered, Select(element.ne(element), Literal(1, flag), unordered))
+                k.assign(result, select(better, element, result))
+                k.assign(unordered, select(element.ne(element), Literal(1, flag), unordered))
             else:
                 k.assign(result, reduction.combine(result, element))
-        value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
+        value: Scalar = select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
         value = total.finish(value, total.count)
         return value if value is result else k.let(c_name(total.of[0].name), value, total.of)
 

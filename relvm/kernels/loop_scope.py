@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Load, Local, Scalar, Size, as_scalar
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, ConstantExpr, FusedExpr, GatherLoad, post_order, subtrees
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Load, Local, Scalar, Size, as_scalar
 from relvm.kernels.lowering_rules import LoopAxis, loop_nest, nonnegative_index, parallel_loop_nest
 from relvm.quoting import c_identifier
 

@@ -29,9 +29,9 @@ from typing import Any
 
 from relvm.data_classes import cached_hash, value_record
 from relvm.ir.dtypes import I64, DType
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
 @value_record
@@ -133,7 +133,7 @@ class Reduction:
     """The function with which a reduction combines two elements.  An example is the maximum.
 
     combine(a, b): returns the expression that combines two scalars and propagates NaN.
-    clause: the name of the function in OpenMP, such as "+" or "max".
+    clause: the function in loop IR: "add", "mul", "or", "max" or "min".
     start(dtype): returns the result of reducing no elements.
     """
 
@@ -307,7 +307,7 @@ def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, exte
 
 def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
     """Convert an index in [-size, size) to [0, size).  A negative index counts from the end."""
-    return Select(index < 0, index + size, index)
+    return select(index < 0, index + size, index)
 
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Allocate,
     Assign,
     Buffer,
     Fail,
     IfThen,
-    Kernel,
     Let,
     Load,
     Local,
@@ -22,6 +21,7 @@ from relvm.kernels.loop_ir import (
     scalars_in,
     statements_in,
 )
+from relvm.kernels.kernel import Kernel
 
 
 def _names_of(value: Scalar) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ them.  Each cache line of the tensor is then read only once, and the loops over 
 
 from __future__ import annotations
 
-from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.fused_expr import BufferLoad, FusedExpr, GatherLoad
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Unary, as_scalar, minimum
 from relvm.kernels.loop_scope import CollapsedLoop, Scope, estimate_time, leaves_of, prepare, store_all
 from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
 from relvm.tables import kernel_constant
@@ -122,5 +122,5 @@ def _copy_tile(
             x=Address(leaf.buffer, scope.flat(leaf)),
             x_stride=step,
         )
-    with k.branch(Unary("!", whole, BOOL)):
+    with k.branch(whole.logical_not()):
         plain()

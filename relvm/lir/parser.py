@@ -9,7 +9,7 @@ from typing import Any
 
 from relvm.bytecode.encode import PAYLOAD_LIMIT
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmVerifyError, expect_type, near_matches
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.printer import CALL_FORMS
 from relvm.lir.routine import (
     COPY,

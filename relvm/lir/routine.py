@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from relvm.data_classes import value_record
 from relvm.display import Displayed
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.quoting import terminal
 from relvm.tables import BUILTIN_PREFIX
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, format_dim, known_size, product
 from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
@@ -15,7 +16,6 @@ from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import batch_indices
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, one_loop_per_axis
 from relvm.tables import kernel_constant

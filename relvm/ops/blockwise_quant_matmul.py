@@ -11,6 +11,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import F32, I32, I64, U8
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import known_size, product
 from relvm.ir.type_rules import expect_tensor
@@ -19,7 +20,6 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Binary, Buffer, Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import two_loops
 
@@ -89,8 +89,8 @@ def _dequantize_on_the_fly(
                 scale = k.let("scale", scales.flat(at + j))
                 zero = k.let("zero", zeros.flat(at + j).to(F32))
                 for i in range(count):
-                    moved = Binary(">>", byte, Literal(bits * i, I32), I32) if i else byte
-                    number = Binary("&", moved, Literal(2**bits - 1, I32), I32)
+                    moved = Operation("shr", (byte, Literal(bits * i, I32)), I32) if i else byte
+                    number = Operation("and", (moved, Literal(2**bits - 1, I32)), I32)
                     k.store(panel, ((row + i) * pitch + j,), (number.to(F32) - zero) * scale)
 
     return PackOnTheFly(fill)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_shape
@@ -14,7 +15,6 @@ from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
 from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 

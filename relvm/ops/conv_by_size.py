@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dtypes import BOOL, F32, I64
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import as_scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Unary, as_scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.conv_winograd import check_tiled_convolution, convolve_tiles, is_winograd_faster
 from relvm.ops.convolution import convolve_windows, loop_axes, numpy_conv
@@ -25,7 +25,7 @@ def _conv_by_size(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int
     in_tiles = k.let("in_tiles", is_winograd_faster(channels, filters, high, wide, spread))
     with k.branch(in_tiles):
         convolve_tiles(k, (x, u), result, pads=pads, spread=spread)
-    with k.branch(Unary("!", in_tiles, BOOL)):
+    with k.branch(in_tiles.logical_not()):
         convolve_windows(k, (x, w), result, strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.ir.dtypes import I8, I32, I64, U8, DType
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_tensor
@@ -35,7 +36,6 @@ from relvm.kernels.gemm.gemm_int8 import (
     word_count,
 )
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.convolution import check_convolution, drop_unit_axes, im2col, loop_axes, numpy_conv
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import BOOL, F32, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, known_size, known_sizes
 from relvm.ir.type_rules import expect_equal_dims, expect_same_dtype
@@ -17,7 +18,6 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import ROWS, STEP, for_each_width, round_up
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
 from relvm.tables import kernel_constant
@@ -219,7 +219,7 @@ class _TileBlock:
             column = k.let("column", (self.start + low - line * across) * 2)
             width = k.let("width", minimum((stop - low) * 2, wide - column))
             top = k.let("top", line / self.spread * (2 * self.spread) + line % self.spread)
-            rows_here = Select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
+            rows_here = select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
             with k.loop(rows_here, name="a") as a:
                 source = k.let("source", (r * 2 + a) * (2 * self.columns) + low * 2)
                 place = k.let("place", (top + a * self.spread) * wide + column)

@@ -10,6 +10,7 @@ import numpy as np
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
@@ -41,7 +42,6 @@ from relvm.kernels.gemm.gemm import (
     run_time_panel_width,
 )
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, flat_position, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]
@@ -121,7 +121,7 @@ def _convolve_lines(
                     start = k.let("start", (image * groups + group) * k.size((w.shape[1],)) * area + begin * area)
 
                     def copy(run: ColumnRun) -> None:
-                        source = Select(run.end > run.first, start + run.source + run.first * step, Literal(0, I64))
+                        source = select(run.end > run.first, start + run.source + run.first * step, Literal(0, I64))
                         k.invoke(
                             "rvm_window_rows_f32",
                             dst=Address(panel, to),
@@ -308,7 +308,7 @@ def generate_runs(
         if any(window.pads) or inside is not None:
             before, behind = valid_range(extents[-1], high, window.strides[-1], shift)
             if inside is not None:
-                behind = Select(inside, behind, low)
+                behind = select(inside, behind, low)
             first_in = k.let("first_in", minimum(k.let("from", maximum(before, low)), high))
             end_in = k.let("end_in", maximum(k.let("to", behind), first_in))
         body(ColumnRun(low, first_in, end_in, high, source + shift))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
+from relvm.ir.loop_ir import Literal, Scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_axis, expect_numeric
 from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar
 from relvm.kernels.lowering_rules import CustomKernel
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dtypes import I32, I64, U8
+from relvm.ir.dtypes import BOOL, I32, I64, U8
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
+from relvm.ir.scalar_ops import FORMS
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel
 
 _NUMPY: dict[str, Callable[..., Any]] = {
@@ -71,7 +72,7 @@ def _leaves(
             value = k.let("value", x[row, _clamp_index(features[node].to(I64), columns)])
             condition = conditions[node] if len(tests) > 1 else None
             holds = _apply_test(value, k.let("threshold", thresholds[node]), condition, tests)
-            k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
+            k.store(at, (tree,), select(holds, yes[node], no[node]).to(I64))
         with k.loop(count, simd=True) as tree:
             k.store(out, (row, start + tree), at[tree])
 
@@ -85,24 +86,15 @@ def _apply_test(value: Scalar, threshold: Scalar, condition: Scalar | None, test
     *others, (_, result) = [(number, _compare(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
         assert condition is not None  # the condition exists if there are several tests
-        result = Select(condition.eq(Literal(number, U8)), other, result)
+        result = select(condition.eq(Literal(number, U8)), other, result)
     return result
 
 
 def _compare(test: str, value: Scalar, threshold: Scalar) -> Scalar:
-    match test.rstrip("?"):
-        case "<=":
-            result = value <= threshold
-        case "<":
-            result = value < threshold
-        case ">=":
-            result = value >= threshold
-        case ">":
-            result = value > threshold
-        case "==":
-            result = value.eq(threshold)
-        case _:
-            result = value.ne(threshold).logical_and(value.eq(value))
+    sign = test.rstrip("?")
+    result: Scalar = Operation(FORMS[sign, 2], (value, threshold), BOOL)
+    if sign == "!=":
+        result = result.logical_and(value.eq(value))
     return result.logical_or(value.ne(value)) if test.endswith("?") else result
 
 

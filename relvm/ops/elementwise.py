@@ -7,7 +7,7 @@ A row declares an operator in two steps:
     )
 
 The first step states the name, the reference implementation in NumPy, the kernel and the algebraic traits.  The kernel
-computes an element of the result from the elements of the arguments.  By default, it is the function of <math.h> that
+computes an element of the result from the elements of the arguments.  By default, it is the function of loop IR that
 has the name of the operator.  The second step is the documentation: the meaning, the source and an example.  The kind
 of the operator, such as `float_function`, adds the type rule, and the documentation of arguments, result and errors.
 
@@ -27,19 +27,10 @@ import numpy as np
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, I64, U64
+from relvm.ir.loop_ir import Literal, Operation, Scalar, integer_quotient, integer_remainder, select
 from relvm.ir.operator import Operator, Traits, expect, op
 from relvm.ir.type_rules import broadcast, expect_bool, expect_float, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import (
-    Binary,
-    Intrinsic,
-    Literal,
-    Scalar,
-    Select,
-    Unary,
-    integer_quotient,
-    integer_remainder,
-)
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -67,7 +58,7 @@ class Kind:
 
         name, numpy, strings: as for `op`.
         kernel: computes an element of the result from the elements of the arguments.  None stands for the function
-        `name` of <math.h>.
+        `name` of loop IR.
         traits: the fields of `Traits`.
         """
         rule = functools.partial(self.type_rule, name)
@@ -78,15 +69,15 @@ class Kind:
             inputs, result = example.split(" -> ")
             lines = textwrap.indent(f'>>> run("{call}", {inputs})\n{result}', "    ")
             rule.__doc__ = f"{inspect.cleandoc(meaning)}\n\n{self.doc}\nSource: {source}.\n\nExamples:\n\n{lines}"
-            lower = elementwise(kernel or c_function(name))
+            lower = elementwise(kernel or operation(name))
             return op(name, numpy=numpy, lower=lower, strings=strings, traits=Traits(**traits))(rule)
 
         return declare
 
 
-def c_function(name: str) -> Callable[[Scalar], Scalar]:
-    """Return the kernel that applies the function `name` of <math.h>."""
-    return lambda x: Intrinsic(name, (x,), x.dtype)
+def operation(function: str) -> Callable[..., Scalar]:
+    """Return the kernel that applies a function of loop IR."""
+    return lambda *operands: Operation(function, operands, operands[0].dtype)
 
 
 def _float(name: str, x: TensorType) -> TensorType:
@@ -183,7 +174,7 @@ divide = arithmetic("divide", _numpy_divide, _divide, neutral=lambda dtype: 1)(
 
 
 def _remainder(x: Scalar, y: Scalar) -> Scalar:
-    return Intrinsic("fmod", (x, y), x.dtype) if x.dtype.is_float else integer_remainder(x, y)
+    return Operation("fmod", (x, y), x.dtype) if x.dtype.is_float else integer_remainder(x, y)
 
 
 remainder = arithmetic("remainder", np.fmod, _remainder)(
@@ -198,9 +189,9 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
     if not x.dtype.is_float and not x.dtype.is_signed:
         return rest
     other_side = rest.ne(0).logical_and((rest < 0).ne(y < 0))
-    moved = Select(other_side, rest + y, rest)
+    moved = select(other_side, rest + y, rest)
     if x.dtype.is_float:  # a result of zero has the sign of y
-        moved = Select(rest.eq(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
+        moved = select(rest.eq(0), Operation("copysign", (rest, y), x.dtype), moved)
     return moved
 
 
@@ -227,9 +218,9 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
         case Literal(value=3):
             return x * x * x
     if x.dtype.is_float:
-        return Intrinsic("pow", (x, y), x.dtype)
+        return operation("power")(x, y)
     wide = I64 if x.dtype.is_signed else U64
-    return Intrinsic(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
+    return Operation(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
 
 
 power = arithmetic("power", _numpy_power, _power, neutral=lambda dtype: 1)(
@@ -246,7 +237,7 @@ power = arithmetic("power", _numpy_power, _power, neutral=lambda dtype: 1)(
 def _extreme(is_first: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
     def point(x: Scalar, y: Scalar) -> Scalar:
         chosen = is_first(x, y)
-        return Select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
+        return select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
 
     return point
 
@@ -302,28 +293,23 @@ logical_and = logical(
 logical_or = logical(
     "logical_or", np.logical_or, lambda x, y: x.logical_or(y), commutative=True, neutral=lambda dtype: False
 )("x or y, elementwise.", "ONNX Or-7", "x=[True, True, False], y=[True, False, False] -> [ True  True False]")
-logical_not = bool_function("logical_not", np.logical_not, lambda x: Unary("!", x, BOOL), involution=True)(
+logical_not = bool_function("logical_not", np.logical_not, lambda x: x.logical_not(), involution=True)(
     "not x, elementwise.", "ONNX Not-1", "x=[True, False] -> [False  True]"
 )
 
 # Bits.
 
-
-def _bitwise(symbol: str) -> Callable[[Scalar, Scalar], Scalar]:
-    return lambda x, y: Binary(symbol, x, y, x.dtype)
-
-
 bitwise_and = bitwise(
     "bitwise_and",
     np.bitwise_and,
-    _bitwise("&"),
+    operation("and"),
     commutative=True,
     neutral=lambda dtype: -1 if dtype.is_signed else dtype.highest,
 )("Bitwise AND of x and y, elementwise.", "ONNX BitwiseAnd-18", "x=[12, 10], y=[10, 6] -> [8 2]")
-bitwise_or = bitwise("bitwise_or", np.bitwise_or, _bitwise("|"), commutative=True, neutral=lambda dtype: 0)(
+bitwise_or = bitwise("bitwise_or", np.bitwise_or, operation("or"), commutative=True, neutral=lambda dtype: 0)(
     "Bitwise OR of x and y, elementwise.", "ONNX BitwiseOr-18", "x=[12, 10], y=[10, 6] -> [14 14]"
 )
-bitwise_xor = bitwise("bitwise_xor", np.bitwise_xor, _bitwise("^"), commutative=True, neutral=lambda dtype: 0)(
+bitwise_xor = bitwise("bitwise_xor", np.bitwise_xor, operation("xor"), commutative=True, neutral=lambda dtype: 0)(
     "Bitwise exclusive OR of x and y, elementwise.", "ONNX BitwiseXor-18", "x=[12, 10], y=[10, 6] -> [ 6 12]"
 )
 
@@ -334,7 +320,7 @@ def _is_inside(x: Scalar, count: Scalar) -> Scalar:
 
 
 def _shift_left(x: Scalar, y: Scalar) -> Scalar:
-    return Select(_is_inside(x, y), Binary("<<", x, y, x.dtype), Literal(0, x.dtype))
+    return select(_is_inside(x, y), operation("shl")(x, y), Literal(0, x.dtype))
 
 
 shift_left = bitwise("shift_left", np.left_shift, _shift_left, neutral=lambda dtype: 0)(
@@ -345,8 +331,8 @@ shift_left = bitwise("shift_left", np.left_shift, _shift_left, neutral=lambda dt
 
 
 def _shift_right(x: Scalar, y: Scalar) -> Scalar:
-    sign = Select(x < 0, Literal(-1, x.dtype), Literal(0, x.dtype)) if x.dtype.is_signed else Literal(0, x.dtype)
-    return Select(_is_inside(x, y), Binary(">>", x, y, x.dtype), sign)
+    sign = select(x < 0, Literal(-1, x.dtype), Literal(0, x.dtype)) if x.dtype.is_signed else Literal(0, x.dtype)
+    return select(_is_inside(x, y), operation("shr")(x, y), sign)
 
 
 shift_right = bitwise("shift_right", np.right_shift, _shift_right, neutral=lambda dtype: 0)(
@@ -365,8 +351,8 @@ negative = numeric_function("negative", np.negative, lambda x: -x, involution=Tr
 
 def _abs(x: Scalar) -> Scalar:
     if x.dtype.is_float:
-        return Intrinsic("fabs", (x,), x.dtype)
-    return Select(x < 0, -x, x) if x.dtype.is_signed else x
+        return operation("abs")(x)
+    return select(x < 0, -x, x) if x.dtype.is_signed else x
 
 
 abs_ = numeric_function("abs", np.abs, _abs, idempotent=True)(
@@ -378,8 +364,8 @@ abs_ = numeric_function("abs", np.abs, _abs, idempotent=True)(
 
 def _sign(x: Scalar) -> Scalar:
     zero = x if x.dtype.is_float else Literal(0, x.dtype)  # for floats, so that NaN propagates
-    below = Select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
-    return Select(x > 0, Literal(1, x.dtype), below)
+    below = select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
+    return select(x > 0, Literal(1, x.dtype), below)
 
 
 sign = numeric_function("sign", np.sign, _sign, idempotent=True)(
@@ -388,7 +374,7 @@ sign = numeric_function("sign", np.sign, _sign, idempotent=True)(
     "x=[-3.0, 0.0, 5.0] -> [-1.  0.  1.]",
 )
 relu = numeric_function(
-    "relu", lambda x: np.maximum(x, 0), lambda x: Select(x < 0, Literal(0, x.dtype), x), idempotent=True
+    "relu", lambda x: np.maximum(x, 0), lambda x: select(x < 0, Literal(0, x.dtype), x), idempotent=True
 )("max(x, 0), elementwise; NaN stays NaN.", "ONNX Relu-14", "x=[-1.0, 0.0, 2.0] -> [0. 0. 2.]")
 floor = float_function("floor", np.floor, idempotent=True)(
     "The largest integer not above x, elementwise.", "ONNX Floor-13", "x=[-1.5, 0.5, 2.0] -> [-2.  0.  2.]"
@@ -396,7 +382,7 @@ floor = float_function("floor", np.floor, idempotent=True)(
 ceil = float_function("ceil", np.ceil, idempotent=True)(
     "The smallest integer not below x, elementwise.", "ONNX Ceil-13", "x=[-1.5, 0.5, 2.0] -> [-1.  1.  2.]"
 )
-round_ = float_function("round", np.rint, c_function("rint"), idempotent=True)(
+round_ = float_function("round", np.rint, operation("round"), idempotent=True)(
     "The integer nearest to x, elementwise; ties to even.", "ONNX Round-11", "x=[0.5, 1.5, 2.4] -> [0. 2. 2.]"
 )
 reciprocal = float_function("reciprocal", np.reciprocal, lambda x: Literal(1, x.dtype) / x)(
@@ -410,7 +396,7 @@ sqrt = float_function("sqrt", np.sqrt)(
 
 
 def _sigmoid(x: Scalar) -> Scalar:
-    return Literal(1, x.dtype) / (Intrinsic("exp", (-x,), x.dtype) + 1)
+    return Literal(1, x.dtype) / (Operation("exp", (-x,), x.dtype) + 1)
 
 
 sigmoid = float_function("sigmoid", lambda x: 1 / (1 + np.exp(-x)), _sigmoid)(

@@ -6,12 +6,12 @@ import numpy as np
 
 from relvm.errors import RelvmIndexError
 from relvm.ir.dtypes import I32, I64
+from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, as_scalar
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Local, Scalar, as_scalar
 from relvm.kernels.lowering_rules import (
     CustomKernel,
     GatherKernel,

@@ -9,12 +9,12 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Operation, Scalar, as_scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest, strides_of
 
 _MODES = ("nearest", "linear", "cubic")
@@ -92,15 +92,15 @@ def _pad_positions(position: Scalar, size: Scalar, padding: str, align_corners: 
     low, high = (Literal(0.0, dtype), size - 1) if align_corners else (Literal(-0.5, dtype), size - 0.5)
     match padding:
         case "border":
-            clamped = Select(position > 0, Select(position < size - 1, position, size - 1), Literal(0.0, dtype))
+            clamped = select(position > 0, select(position < size - 1, position, size - 1), Literal(0.0, dtype))
         case "reflection":
             span = high - low
-            phase = Intrinsic("fmod", (Intrinsic("fabs", (position - low,), dtype), span * 2), dtype)
-            mirrored = low + Select(phase > span, span * 2 - phase, phase)
-            clamped = Select(span > 0, mirrored, Literal(0.0, dtype))
+            phase = Operation("fmod", (Operation("abs", (position - low,), dtype), span * 2), dtype)
+            mirrored = low + select(phase > span, span * 2 - phase, phase)
+            clamped = select(span > 0, mirrored, Literal(0.0, dtype))
         case _:
             return position
-    return Select((position < low).logical_or(position > high), clamped, position)
+    return select((position < low).logical_or(position > high), clamped, position)
 
 
 def _weights(mode: str, part: Scalar) -> list[Scalar]:
@@ -125,16 +125,16 @@ def _taps(k: KernelBuilder, position: Scalar, size: Scalar, mode: str, padding: 
     """
     dtype = position.dtype
     extent = k.let("extent", size.to(dtype))
-    position = k.let("at", Intrinsic("rint", (position,), dtype) if mode == "nearest" else position)
+    position = k.let("at", Operation("round", (position,), dtype) if mode == "nearest" else position)
     position = k.let("at", _pad_positions(position, extent, padding, align_corners))
-    base = position if mode == "nearest" else k.let("base", Intrinsic("floor", (position,), dtype))
+    base = position if mode == "nearest" else k.let("base", Operation("floor", (position,), dtype))
     part = k.let("part", position - base)
     taps = []
     for i, weight in enumerate(_weights(mode, part)):
         step = i - 1 if mode == "cubic" else i
         found = k.let("found", _pad_positions(k.let("tap", base + step), extent, padding, align_corners))
         inside = k.let("inside", (found >= 0).logical_and(found < extent))
-        index = k.let("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
+        index = k.let("index", select(inside, found, Literal(0.0, dtype)).to(I64))
         taps.append((index, inside, k.let("weight", weight)))
     return taps
 
@@ -164,7 +164,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             source = k.let("source", (image * channels + channel) * volume)
             total: Scalar | None = None
             for offset, inside, weight in terms:
-                kept = Select(inside, x.flat(source + offset), Literal(0, x.dtype))
+                kept = select(inside, x.flat(source + offset), Literal(0, x.dtype))
                 element = kept if mode == "nearest" else kept * weight
                 total = element if total is None else total + element
             k.store(out, ((image * channels + channel) * points + point,), total)

@@ -7,6 +7,7 @@ import numpy as np
 
 from relvm.errors import RelvmIndexError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import (
@@ -19,7 +20,6 @@ from relvm.ir.type_rules import (
 )
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
@@ -26,7 +27,6 @@ from relvm.kernels.gemm.gemm import (
 )
 from relvm.kernels.gemm.packing import packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
@@ -87,7 +87,7 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
         k.loop(last, start=first, name="j") as j,
     ):
         total = k.variable("total", Literal(0, result.dtype))
-        with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
+        with k.loop(depth, name="p", simd=True, reduce=[("add", total)]) as p:
             k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
         result.store(k, indices(i, j), total)
 

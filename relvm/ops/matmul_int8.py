@@ -6,6 +6,7 @@ import numpy as np
 
 from relvm.errors import RelvmShapeError
 from relvm.ir.dtypes import I8, I32, I64, U8
+from relvm.ir.loop_ir import Literal, Scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_tensor
@@ -16,7 +17,6 @@ from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, 
 from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pack_words, sum_row, word_count
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import batch_start, one_loop_per_axis, two_loops
 

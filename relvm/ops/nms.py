@@ -6,11 +6,11 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 from relvm.ops.sort_topk import Heap, comes_before, heap_levels, numpy_top_positions
 
@@ -91,16 +91,16 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
                 k.assign(left, left + 1)
         heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
         heap.heapify(left)
-        with k.loop(Select((left > 0).logical_and(chosen < limit[()]), size, zero), name="n"):
+        with k.loop(select((left > 0).logical_and(chosen < limit[()]), size, zero), name="n"):
             at = k.let("at", heap.at(zero))
             k.assign(left, left - 1)
             heap.put(zero, heap.at(left))
             heap.sift_down(zero, left)
             hidden, one = k.variable("hidden", zero), corners(image, at)
-            with k.loop(Select(hidden.eq(0), chosen, zero), name="m") as m:
+            with k.loop(select(hidden.eq(0), chosen, zero), name="m") as m:
                 other = corners(image, k.let("other", heap.at(last - m)))
                 part = _intersection_over_union(k, one, other)
-                k.assign(hidden, Select((part > 0).logical_and(part > overlap[()]), Literal(1, I64), zero))
+                k.assign(hidden, select((part > 0).logical_and(part > overlap[()]), Literal(1, I64), zero))
             with k.branch(hidden.eq(0)):
                 heap.put(last - chosen, at)
                 k.assign(chosen, chosen + 1)
@@ -116,7 +116,7 @@ def _intersection_over_union(k: KernelBuilder, first, second) -> Scalar:
     some = [value > 0 for value in (*sides, *areas)]
     common = k.let("common", sides[0] * sides[1])
     all_ = some[0].logical_and(some[1]).logical_and(some[2]).logical_and(some[3])
-    return k.let("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
+    return k.let("part", select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
 
 
 @op("non_max_suppression", numpy=_numpy_non_max_suppression, lower=CustomKernel(_non_max_suppression))

@@ -8,12 +8,12 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar, select
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import format_dim
 from relvm.ir.type_rules import expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 from relvm.numpy_dtypes import STRINGS
 
@@ -43,7 +43,7 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
             within = (counter >= before).logical_and(counter < as_scalar(size, I64) + before)
             inside = within if inside is None else inside.logical_and(within)
         margin = Literal(value, x.dtype)
-        k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
+        k.store(out, counters, x[()] if inside is None else select(inside, x[tuple(source)], margin))
 
 
 def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:
@@ -54,12 +54,12 @@ def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:
     last = size - 1
     match mode:
         case "edge":
-            return Select(position < 0, Literal(0, I64), Select(position > last, last, position))
+            return select(position < 0, Literal(0, I64), select(position > last, last, position))
         case "wrap":
             return (position % size + size) % size
-    period = Select(last < 1, Literal(1, I64), last * 2)
+    period = select(last < 1, Literal(1, I64), last * 2)
     phase = (position % period + period) % period
-    return Select(last < 1, Literal(0, I64), Select(phase > last, period - phase, phase))
+    return select(last < 1, Literal(0, I64), select(phase > last, period - phase, phase))
 
 
 def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Operation, Scalar, as_scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MAX_CLASSES = 512  # limit because two numbers for each class are stored on the C stack
@@ -53,13 +53,13 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
             return x.flat(start + t * classes + j)
 
         def between(t: Scalar, j: Scalar) -> Scalar:
-            return Select(t.eq(j), own[t], -(pair(t, j) * pair(j, t)))
+            return select(t.eq(j), own[t], -(pair(t, j) * pair(j, t)))
 
         with k.loop(classes, name="t") as t:
             k.store(out, (shares + t,), Literal(1.0, dtype) / classes.to(dtype))
             total = k.variable("total", zero)
             with k.loop(classes, name="j") as j:
-                k.assign(total, total + Select(t.eq(j), zero, pair(j, t) * pair(j, t)))
+                k.assign(total, total + select(t.eq(j), zero, pair(j, t) * pair(j, t)))
             k.store(own, (t,), total)
         left = k.variable("left", classes)  # set to 0 on convergence
         with k.loop(max(_MIN_ROUNDS, count), name="round"):
@@ -71,9 +71,9 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
                 k.store(slopes, (t,), slope)
                 k.assign(mean, mean + out.flat(shares + t) * slope)
             with k.loop(left, name="t") as t:
-                apart = k.let("apart", Intrinsic("fabs", (slopes[t] - mean,), dtype))
-                k.assign(farthest, Select(apart < farthest, farthest, apart))
-            k.assign(left, Select(farthest < _TOLERANCE / count, Literal(0, I64), left))
+                apart = k.let("apart", Operation("abs", (slopes[t] - mean,), dtype))
+                k.assign(farthest, select(apart < farthest, farthest, apart))
+            k.assign(left, select(farthest < _TOLERANCE / count, Literal(0, I64), left))
             with k.loop(left, name="t") as t:
                 step = k.let("step", (mean - slopes[t]) / own[t])
                 whole = k.let("whole", step + 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import BOOL, I64, dtype_of
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, known_size, product
 from relvm.ir.type_rules import expect_float, expect_integers, expect_numeric, with_dtype
@@ -27,7 +28,6 @@ from relvm.kernels.conv.sliding_window import (
 )
 from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 from relvm.tables import kernel_constant
 
@@ -146,7 +146,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
     (x,), (out,) = inputs, outputs
 
     def larger_or_nan(total: Scalar, element: Scalar) -> Scalar:
-        return Select((element > total).logical_or(element.ne(element)), element, total)
+        return select((element > total).logical_or(element.ne(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
     if x.dtype.name == "f32" and len(kernel) <= 2 and (kernel[-1] - 1) * over_two_axes(window).dilations[1] < _LINE:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import F32, I64, U8
+from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType, TupleType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
 
 _HIGHEST = 255
@@ -26,13 +26,13 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     low, high = (k.variable(name, Literal(0, F32)) for name in ("low", "high"))
     with k.loop(size, simd=True, reduce=(("min", low), ("max", high))) as i:
         element = k.let("element", x.flat(i))
-        k.assign(low, Select(element < low, element, low))
-        k.assign(high, Select(element > high, element, high))
+        k.assign(low, select(element < low, element, low))
+        k.assign(high, select(element > high, element, high))
     span = k.let("span", high - low)
-    scale = k.let("scale", Select(span.eq(0), Literal(1, F32), span / _HIGHEST))
+    scale = k.let("scale", select(span.eq(0), Literal(1, F32), span / _HIGHEST))
     # NaN, of an infinite low and scale, becomes 255.
     below = k.let("below", _rounded(-low / scale))
-    zero = k.let("zero", _clamp_to_u8(Select(below < _HIGHEST, below, Literal(_HIGHEST, F32))))
+    zero = k.let("zero", _clamp_to_u8(select(below < _HIGHEST, below, Literal(_HIGHEST, F32))))
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
     with k.loop(size, simd=True) as i:
@@ -40,13 +40,13 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
 
 
 def _rounded(x: Scalar) -> Scalar:
-    return Intrinsic("rint", (x,), F32)
+    return Operation("round", (x,), F32)
 
 
 def _clamp_to_u8(x: Scalar) -> Scalar:
     """Clamp x to the range of u8; NaN becomes 0."""
-    above = Select(x > 0, x, Literal(0, F32))
-    return Select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
+    above = select(x > 0, x, Literal(0, F32))
+    return select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
 
 
 def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

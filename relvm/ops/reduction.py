@@ -9,27 +9,27 @@ import numpy as np
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.expr import Expr
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, select
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.ops.elementwise import divide, exp, subtract
 
 
 def _larger(total: Scalar, x: Scalar) -> Scalar:
-    return Select((x > total).logical_or(x.ne(x)), x, total)
+    return select((x > total).logical_or(x.ne(x)), x, total)
 
 
 def _smaller(total: Scalar, x: Scalar) -> Scalar:
-    return Select((x < total).logical_or(x.ne(x)), x, total)
+    return select((x < total).logical_or(x.ne(x)), x, total)
 
 
-_SUM = Reduction(lambda total, x: total + x, "+", lambda dtype: 0)
-_PROD = Reduction(lambda total, x: total * x, "*", lambda dtype: 1)
+_SUM = Reduction(lambda total, x: total + x, "add", lambda dtype: 0)
+_PROD = Reduction(lambda total, x: total * x, "mul", lambda dtype: 1)
 _MAX = Reduction(_larger, "max", lambda dtype: dtype.lowest)
 _MIN = Reduction(_smaller, "min", lambda dtype: dtype.highest)
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Select
 from relvm.kernels.lowering_rules import CustomKernel
 
 
@@ -38,7 +38,7 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
     with k.loop(x.shape[0], name="a") as a, k.loop(x.shape[1], name="b") as b:
         n, t = (a, b) if time_axis == 1 else (b, a)
         length = k.let("length", lengths[n].to(I64))
-        from_ = k.let("from", Select(t < length, length - 1 - t, t))
+        from_ = k.let("from", select(t < length, length - 1 - t, t))
         first, second = (a, from_) if time_axis == 1 else (from_, b)
         columns = k.size(x.shape[1:2])
         source = k.let("source", (first * columns + second) * width)

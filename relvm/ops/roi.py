@@ -9,12 +9,12 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmArithmeticError, RelvmIndexError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_integers, expect_same_dtype, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MODES = ("avg", "max")
@@ -134,10 +134,10 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
 def _tap(k: KernelBuilder, position: Scalar, extent: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     dtype = position.dtype
     near = k.let("near", (position < -1).logical_or(position > extent.to(dtype)).eq(False))
-    position = k.let("at", Select(near.logical_and(position > 0), position, Literal(0.0, dtype)))
+    position = k.let("at", select(near.logical_and(position > 0), position, Literal(0.0, dtype)))
     low = k.let("low", minimum(position.to(I64), extent - 1))
     high = k.let("high", minimum(low + 1, extent - 1))
-    weight = k.let("weight", Select(high > low, position - low.to(dtype), Literal(0.0, dtype)))
+    weight = k.let("weight", select(high > low, position - low.to(dtype), Literal(0.0, dtype)))
     return near, low, high, weight
 
 
@@ -158,9 +158,9 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
             extent = regions[n, first + 2] * scale - (0.5 if half_pixel else 0.0) - start
             extent = k.variable("extent", extent)
             if not half_pixel:
-                k.assign(extent, Select(extent > 1, extent, Literal(1.0, dtype)))
+                k.assign(extent, select(extent > 1, extent, Literal(1.0, dtype)))
             step = k.let("step", extent / bins)
-            needed = Intrinsic("ceil", (step,), dtype).to(I64)
+            needed = Operation("ceil", (step,), dtype).to(I64)
             counts.append(k.let("count", Literal(samples, I64) if samples else maximum(needed, 0)))
             starts.append(start)
             steps.append(step)
@@ -175,7 +175,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
                 spot = k.let("spot", starts[axis] + bin_.to(dtype) * steps[axis] + inside)
                 taps.append(_tap(k, spot, (height, width)[axis]))
             (near, top, bottom, v), (close, left, right, u) = taps
-            kept = k.let("kept", Select(near.logical_and(close), Literal(1.0, dtype), Literal(0.0, dtype)))
+            kept = k.let("kept", select(near.logical_and(close), Literal(1.0, dtype), Literal(0.0, dtype)))
             corners = [(top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u)]
             corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
             weights = [(k.let("at", r * width + c), k.let("w", w * kept)) for r, c, w in corners]
@@ -185,7 +185,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
                 values = [x.flat(plane + corner) * w for corner, w in weights]
                 at = target + c * (size[0] * size[1])
                 added = out.flat(at) + (values[0] + values[1] + values[2] + values[3])
-                largest = _largest(k, Select(is_first, values[0], out.flat(at)), values) if mode == "max" else added
+                largest = _largest(k, select(is_first, values[0], out.flat(at)), values) if mode == "max" else added
                 k.store(out, (at,), largest)
         if mode == "avg":
             total = k.let("total", maximum(counts[0] * counts[1], 1).to(dtype))
@@ -198,7 +198,7 @@ def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Scalar:
     best = k.variable("best", start)
     for value in values:
         candidate = k.let("value", value)
-        k.assign(best, Select(candidate > best, candidate, best))
+        k.assign(best, select(candidate > best, candidate, best))
     return best
 
 
@@ -286,18 +286,18 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
 
-    def rounded(function: str, value: Scalar) -> Intrinsic:
-        return Intrinsic(function, (value,), dtype)
+    def rounded(function: str, value: Scalar) -> Scalar:
+        return Operation(function, (value,), dtype)
 
     def bounded(value: Scalar, extent: Scalar) -> Scalar:
-        return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
+        return select(value > 0, select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
 
     with parallel_loop_nest(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         bounds: list[Scalar] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
             start = k.let("start", rounded("round", regions[n, first] * scale))
             side = k.let("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
-            step = k.let("step", Select(side > 1, side, Literal(1.0, dtype)) / bins)
+            step = k.let("step", select(side > 1, side, Literal(1.0, dtype)) / bins)
             bounds.append(k.let("low", bounded(rounded("floor", at.to(dtype) * step) + start, extent)))
             bounds.append(k.let("high", bounded(rounded("ceil", (at + 1).to(dtype) * step) + start, extent)))
         top, bottom, left, right = bounds
@@ -307,7 +307,7 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
             with k.loop(bottom, start=top, name="i") as i, k.loop(right, start=left, name="j") as j:
                 value = k.let("value", x.flat(image + i * width + j))
                 is_first = i.eq(top).logical_and(j.eq(left))
-                k.assign(best, Select(is_first.logical_or(value > best).logical_or(value.ne(value)), value, best))
+                k.assign(best, select(is_first.logical_or(value > best).logical_or(value.ne(value)), value, best))
             k.store(out, ((n * channels + c) * (size[0] * size[1]) + place,), best)
 
 

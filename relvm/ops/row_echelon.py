@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Operation, as_scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Intrinsic, Literal, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 
@@ -41,9 +41,9 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
         with k.loop(size, name="i") as i:
             pivot, largest = k.variable("pivot", i), k.variable("largest", Literal(-1.0, dtype))
             with k.loop(size, start=i, name="row") as row:
-                found = k.let("found", Intrinsic("fabs", (out.flat(start + row * size + i),), dtype))
-                k.assign(pivot, Select(found > largest, row, pivot))
-                k.assign(largest, Select(found > largest, found, largest))
+                found = k.let("found", Operation("abs", (out.flat(start + row * size + i),), dtype))
+                k.assign(pivot, select(found > largest, row, pivot))
+                k.assign(largest, select(found > largest, found, largest))
             upper, lower = k.let("upper", start + i * size), k.let("lower", start + pivot * size)
             with k.branch(pivot.ne(i)), k.loop(size, name="j") as j:
                 held = k.let("held", out.flat(upper + j))
@@ -52,7 +52,7 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
             divisor = k.let("divisor", out.flat(upper + i))
             with k.loop(size, start=i + 1, name="row") as row:
                 target = k.let("target", start + row * size)
-                factor = k.let("factor", Select(divisor.ne(0), out.flat(target + i) / divisor, zero))
+                factor = k.let("factor", select(divisor.ne(0), out.flat(target + i) / divisor, zero))
                 with k.loop(size, start=i + 1, name="j", simd=True) as j:
                     k.store(out, (target + j,), out.flat(target + j) - factor * out.flat(upper + j))
                 k.store(out, (target + i,), zero)

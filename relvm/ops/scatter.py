@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
+from relvm.ir.loop_ir import Buffer, Local, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Local, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
 from relvm.ops.gather import (
     check_element_indices,
@@ -24,11 +24,11 @@ from relvm.ops.gather import (
 
 
 def _larger(x: Scalar, y: Scalar) -> Scalar:
-    return Select((x > y).logical_or(x.ne(x)) if x.dtype.is_float else x > y, x, y)
+    return select((x > y).logical_or(x.ne(x)) if x.dtype.is_float else x > y, x, y)
 
 
 def _smaller(x: Scalar, y: Scalar) -> Scalar:
-    return Select((x < y).logical_or(x.ne(x)) if x.dtype.is_float else x < y, x, y)
+    return select((x < y).logical_or(x.ne(x)) if x.dtype.is_float else x < y, x, y)
 
 
 # Two functions that combine an element and its update: the first in NumPy, the second in a kernel.

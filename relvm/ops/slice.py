@@ -6,11 +6,11 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.type_rules import expect_axes, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
 # A bound of at least this magnitude means the end of the axis.  ONNX models contain INT_MAX or INT64_MAX.

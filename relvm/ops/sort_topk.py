@@ -8,12 +8,12 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, as_scalar, select
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Local, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, loop_nest
 
 
@@ -62,7 +62,7 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
         heap.fill_with_numbers(count)
         heap.heapify(count)
         first = Literal(0, I64)
-        with k.loop(Select(count > 0, size, first), start=count, name="n") as n, k.branch(is_better(n, heap.at(first))):
+        with k.loop(select(count > 0, size, first), start=count, name="n") as n, k.branch(is_better(n, heap.at(first))):
             heap.put(first, n)
             heap.sift_down(first, count)
         heap.sort(count)
@@ -117,8 +117,8 @@ class Heap:
         with k.loop(self.levels):
             child = k.variable("child", node * 2 + 1)
             with k.branch(child < size):
-                other = k.let("other", Select(child + 1 < size, child + 1, child))
-                k.assign(child, Select(self.is_better(self.at(child), self.at(other)), other, child))
+                other = k.let("other", select(child + 1 < size, child + 1, child))
+                k.assign(child, select(self.is_better(self.at(child), self.at(other)), other, child))
                 with k.branch(self.is_better(self.at(node), self.at(child))):
                     self.swap(node, child)
                     k.assign(node, child)
@@ -196,9 +196,9 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
         first, second = (k.let("row", at * width) for at in (p, q))
         order = k.variable("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)
-        with k.loop(Select(order.eq(0), width, Literal(0, I64)), name="j") as j:
+        with k.loop(select(order.eq(0), width, Literal(0, I64)), name="j") as j:
             one, other = (k.let("element", x.flat(row + j)) for row in (first, second))
-            found = Select(comes_before(one, other, False), less, Select(comes_before(other, one, False), more, order))
+            found = select(comes_before(one, other, False), less, select(comes_before(other, one, False), more, order))
             k.assign(order, found)
         return k.let("better", (order < 0).logical_or(order.eq(0).logical_and(p < q)))
 
@@ -238,7 +238,7 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     (cond,), (out,) = inputs, outputs
     size, count = k.size(cond.shape), k.size(out.shape)
     found = k.variable("found", Literal(0, I64))
-    with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
+    with k.loop(size, name="n", simd=True, reduce=[("add", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
     message = "nonzero: %lld elements are true, but the stated shape is [%lld]"
     k.fail(found.ne(count), "SHAPE_ERROR", message, found, count)

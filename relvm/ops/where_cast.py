@@ -6,10 +6,10 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, F64, I32, I64, STR, DType, dtype_of
+from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import broadcast, expect_bool, expect_numeric, expect_same_dtype, expect_tensor, with_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import ALIAS, elementwise
 
 
@@ -31,7 +31,7 @@ def identity(x: TensorType) -> TensorType:
     return x
 
 
-@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
+@op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: select(cond, x, y)), moves=True)
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
@@ -58,8 +58,8 @@ def _numpy_clip(x: np.ndarray, *, min: float | None, max: float | None) -> np.nd
 
 
 def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
-    at_least = x if min is None else Select(x < min, Literal(min, x.dtype), x)
-    return at_least if max is None else Select(x > max, Literal(max, x.dtype), at_least)
+    at_least = x if min is None else select(x < min, Literal(min, x.dtype), x)
+    return at_least if max is None else select(x > max, Literal(max, x.dtype), at_least)
 
 
 @op("clip", numpy=_numpy_clip, lower=elementwise(_clip))
@@ -133,9 +133,9 @@ def _numpy_saturating_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
 def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
     dtype = dtype_of(to)
     if x.dtype == F32 and dtype.bits == 8:
-        return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
+        return Operation(f"rvm_saturate_{dtype}", (x,), dtype)
     lowest, highest = (Literal(limit, x.dtype) for limit in dtype.limits)
-    return Select(x > lowest, Select(x < highest, x, highest), lowest).to(dtype)
+    return select(x > lowest, select(x < highest, x, highest), lowest).to(dtype)
 
 
 @op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))
@@ -175,9 +175,9 @@ def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
     if x.dtype == dtype:
         return x
     if x.dtype in _BITS_OF:
-        x = Intrinsic(f"rvm_bits_of_{x.dtype}", (x,), _BITS_OF[x.dtype])
+        x = Operation(f"rvm_bits_of_{x.dtype}", (x,), _BITS_OF[x.dtype])
     if dtype in _BITS_OF:
-        return Intrinsic(f"rvm_{dtype}_of_bits", (x.to(_BITS_OF[dtype]),), dtype)
+        return Operation(f"rvm_{dtype}_of_bits", (x.to(_BITS_OF[dtype]),), dtype)
     return x.to(dtype)
 
 

@@ -33,7 +33,7 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fusion_group import Group
 from relvm.kernels.group_cost import group_work
-from relvm.kernels.loop_ir import Kernel, ReferenceKernel
+from relvm.kernels.kernel import Kernel, ReferenceKernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
 from relvm.passes.check_sizes import find_unknown_argument

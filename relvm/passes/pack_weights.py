@@ -9,12 +9,12 @@ import numpy as np
 
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Block, Constant, Expr, Module, OpCall, constant
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.conv.sliding_window import window_of
 from relvm.kernels.gemm.packing import pack_columns
-from relvm.kernels.loop_ir import Literal, Scalar, as_scalar
 from relvm.ops import (
     conv,
     conv_by_size,

@@ -37,26 +37,13 @@ from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import BOOL, F32, F64, I8, I32, I64, U8, U32, U64, DType
 from relvm.ir.expr import Block, DimValue, Function, Module, Tuple, Var
+from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Loop, Operation, Scalar, Size, Store, select
 from relvm.ir.printer import print_module
+from relvm.ir.scalar_ops import COMPARISONS
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, var_dim
 from relvm.ir.types import ShapeType
 from relvm.ir.visitor import structural_equal
-from relvm.kernels.loop_ir import (
-    Binary,
-    Buffer,
-    Convert,
-    Intrinsic,
-    Kernel,
-    Literal,
-    Load,
-    Local,
-    Loop,
-    Scalar,
-    Select,
-    Size,
-    Store,
-    Unary,
-)
+from relvm.kernels.kernel import Kernel
 from relvm.tables import include_flags
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="the C is compiled, and there is no C compiler")
@@ -345,45 +332,45 @@ _NUMBERS: dict[DType, tuple[Any, ...]] = {
 _LITERAL_VALUES = {dtype: (values[0], values[3], values[-1]) for dtype, values in _NUMBERS.items()}
 
 
-def _guarded(sign: str, x: Scalar, y: Scalar) -> Scalar:
-    """Return `x sign y` where C defines it, otherwise x."""
+def _guarded(function: str, x: Scalar, y: Scalar) -> Scalar:
+    """Return `function` of x and y where C defines it, otherwise x."""
     dtype = x.dtype
-    if sign in ("<<", ">>"):
-        inside = Binary("<", Convert(y, U64), Literal(dtype.bits, U64), BOOL)
-        return Select(inside, Binary(sign, x, y, dtype), x)
-    outside = Binary("==", y, Literal(0, dtype), BOOL)
+    if function in ("shl", "shr"):
+        inside = y.to(U64) < dtype.bits
+        return select(inside, Operation(function, (x, y), dtype), x)
+    outside = y.eq(0)
     if dtype.is_signed:
-        outside = Binary("||", outside, Binary("==", y, Literal(-1, dtype), BOOL), BOOL)
-    return Select(outside, x, Binary(sign, x, y, dtype))
+        outside = outside.logical_or(y.eq(-1))
+    return select(outside, x, Operation(function, (x, y), dtype))
 
 
 def scalar_operators(dtype: DType) -> dict[str, tuple[tuple[DType, ...], Callable[..., Scalar]]]:
     """Return the operators on numbers of a dtype and on bools: the dtypes of the operands, and a constructor."""
 
-    def binary(sign: str, of: DType, result: DType):
-        return (of, of), lambda x, y: Binary(sign, x, y, result)
+    def operation(function: str, of: tuple[DType, ...], result: DType):
+        return of, lambda *operands: Operation(function, operands, result)
 
     found: dict[str, tuple[tuple[DType, ...], Callable[..., Scalar]]] = {}
-    for sign in ("+", "-", "*"):
-        found[sign] = binary(sign, dtype, dtype)
-    for sign in ("<", "<=", ">", ">=", "==", "!="):
-        found[sign] = binary(sign, dtype, BOOL)
-    for sign in ("&&", "||", "==", "!="):
-        found[f"bool {sign}"] = binary(sign, BOOL, BOOL)
-    found["!"] = (BOOL,), lambda x: Unary("!", x, BOOL)
-    found["neg"] = (dtype,), lambda x: Unary("-", x, dtype)
-    found["?:"] = (BOOL, dtype, dtype), Select
-    found["convert"] = (dtype,), lambda x: Convert(Convert(x, I8 if dtype is not I8 else I32), dtype)
-    found["convert bool"] = (BOOL,), lambda x: Convert(x, dtype)
-    found["to bool"] = (dtype,), lambda x: Convert(x, BOOL)
+    for function in ("add", "sub", "mul"):
+        found[function] = operation(function, (dtype, dtype), dtype)
+    for function in sorted(COMPARISONS):
+        found[function] = operation(function, (dtype, dtype), BOOL)
+    for function in ("and", "or", "eq", "ne"):
+        found[f"bool {function}"] = operation(function, (BOOL, BOOL), BOOL)
+    found["not"] = operation("not", (BOOL,), BOOL)
+    found["neg"] = operation("neg", (dtype,), dtype)
+    found["select"] = operation("select", (BOOL, dtype, dtype), dtype)
+    found["cast"] = (dtype,), lambda x: x.to(I8 if dtype is not I8 else I32).to(dtype)
+    found["cast bool"] = (BOOL,), lambda x: x.to(dtype)
+    found["to bool"] = (dtype,), lambda x: x.to(BOOL)
     if dtype.is_float:
-        found["fabs"] = (dtype,), lambda x: Intrinsic("fabs", (x,), dtype)
-        found["/"] = binary("/", dtype, dtype)
+        found["abs"] = operation("abs", (dtype,), dtype)
+        found["div"] = operation("div", (dtype, dtype), dtype)
         return found
-    for sign in ("&", "|", "^"):
-        found[sign] = binary(sign, dtype, dtype)
-    for sign in ("/", "%", "<<", ">>"):
-        found[sign] = (dtype, dtype), lambda x, y, sign=sign: _guarded(sign, x, y)
+    for function in ("and", "or", "xor"):
+        found[function] = operation(function, (dtype, dtype), dtype)
+    for function in ("div", "rem", "shl", "shr"):
+        found[function] = (dtype, dtype), lambda x, y, function=function: _guarded(function, x, y)
     return found
 
 
@@ -415,32 +402,29 @@ def evaluated(scalar: Scalar, arrays: dict[str, np.ndarray]) -> np.ndarray:
             return np.full(len(next(iter(arrays.values()))), value, dtype.numpy)
         case Load(buffer):
             return arrays[buffer.name]
-        case Unary(function, operand):
-            inner = evaluated(operand, arrays)
-            return ~inner if function == "!" else np.negative(inner)
-        case Select(cond, then, orelse):
-            return np.where(*(evaluated(part, arrays) for part in (cond, then, orelse)))
-        case Convert(operand, dtype):
+        case Operation("div" | "rem" as function, operands, dtype) if dtype.is_integer:
+            x, y = (evaluated(operand, arrays) for operand in operands)
+            exact = [_truncated_division(function, int(a), int(b)) for a, b in zip(x, y, strict=True)]
+            return np.array(exact, object).astype(dtype.numpy)
+        case Operation("cast", (operand,), dtype):
             return evaluated(operand, arrays).astype(dtype.numpy)
-        case Intrinsic("fabs", (operand,)):
-            return np.abs(evaluated(operand, arrays))
-        case Binary(function, left, right, dtype):
-            x, y = evaluated(left, arrays), evaluated(right, arrays)
-            if function in ("/", "%") and dtype.is_integer:
-                exact = [_truncated_division(function, int(a), int(b)) for a, b in zip(x, y, strict=True)]
-                return np.array(exact, object).astype(dtype.numpy)
-            functions = {"&&": np.logical_and, "||": np.logical_or, "<": np.less, "<=": np.less_equal}
-            functions |= {">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
-            functions |= {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "&": np.bitwise_and}
-            functions |= {"|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift}
-            return functions[function](x, y)
+        case Operation(function, operands):
+            return _NUMPY[function](*(evaluated(operand, arrays) for operand in operands))
     raise AssertionError(f"unexpected {scalar}")
 
 
-def _truncated_division(sign: str, x: int, y: int) -> int:
+_NUMPY: dict[str, Callable[..., np.ndarray]] = {
+    **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs},
+    **{"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal},
+    **{"ne": np.not_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert},
+    **{"shl": np.left_shift, "shr": np.right_shift, "select": np.where},
+}
+
+
+def _truncated_division(function: str, x: int, y: int) -> int:
     if y in (0, -1):
         return 0  # not selected
-    return quotient(x, y) if sign == "/" else x - quotient(x, y) * y
+    return quotient(x, y) if function == "div" else x - quotient(x, y) * y
 
 
 def pair_kernel(dtype: DType) -> tuple[Kernel, list[Scalar]]:

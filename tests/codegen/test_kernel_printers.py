@@ -10,7 +10,7 @@ from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.codegen.c.kernel import print_kernel
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.frontend.text import parse_module
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 

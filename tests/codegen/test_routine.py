@@ -12,7 +12,7 @@ from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.type_inference import infer_types
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.passes.devirtualize_calls import devirtualize_calls
 from relvm.lir.printer import format_module
 from relvm.passes.to_anf import to_anf

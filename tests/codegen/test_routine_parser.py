@@ -21,7 +21,7 @@ from relvm.errors import (
 )
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import F32
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.parser import parse_routines
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes

@@ -15,7 +15,7 @@ from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.module import print_c
 from relvm.compiler import toolchain
 from relvm.ir.expr import Block, KernelCall
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.routine import LirModule
 from relvm.tables import csrc_directory, include_flags
 

@@ -18,8 +18,9 @@ from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import BOOL, F32, F64, I8, I64, DType
 from relvm.ir.expr import Block, Expr, Function, Module, PrimCall, Tuple, Var, prim
 from relvm.ir.interpreter import evaluate
+from relvm.ir.loop_ir import Buffer, Let, Literal, Load, Local, Operation, Scalar, Store
 from relvm.ir.printer import print_module
-from relvm.ir.scalar_ops import DTYPE_OF_LETTER
+from relvm.ir.scalar_ops import COMPARISONS, DTYPE_OF_LETTER
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import PrimType
 from relvm.ir.visitor import structural_equal
@@ -104,20 +105,20 @@ def kernel_operators(dtype: DType) -> dict[str, Operator]:
         return (of, of), lambda x, y: kd.binary_operation(function, x, y)
 
     arithmetic = ("add", "sub", "mul", *(("div",) if dtype.is_float else ("floordiv", "mod")))
-    found = {name: binary(name) for name in (*arithmetic, *kd.COMPARISONS)}
+    found = {name: binary(name) for name in (*arithmetic, *sorted(COMPARISONS))}
     found |= {f"bool {name}": binary(name, BOOL) for name in ("and", "or", "eq", "ne")}
     found |= {name: ((dtype, dtype), lambda x, y, name=name: kd.call(name, (x, y))) for name in ("min", "max")}
     found["neg"] = (dtype,), kd.negative
     found["not"] = (BOOL,), kd.negation
     found["abs"] = (dtype,), lambda x: kd.call("abs", (x,))
-    found["where"] = (BOOL, dtype, dtype), kd.where
+    found["conditional"] = (BOOL, dtype, dtype), kd.conditional
     found["cast"] = (dtype,), lambda x: kd.cast(kd.cast(x, I8 if dtype is I64 else F64), dtype)
     found["bool"] = (dtype,), lambda x: kd.cast(x, BOOL)
     found["of bool"] = (BOOL,), lambda x: kd.cast(x, dtype)
     return found
 
 
-def kernel_pairs(dtype: DType, numbers: list[Any], bools: list[Any]) -> Iterator[kd.Scalar]:
+def kernel_pairs(dtype: DType, numbers: list[Any], bools: list[Any]) -> Iterator[Scalar]:
     operators = kernel_operators(dtype)
 
     def operands(wanted: tuple[DType, ...], first: int) -> list[Any]:
@@ -134,24 +135,27 @@ def kernel_pairs(dtype: DType, numbers: list[Any], bools: list[Any]) -> Iterator
         for position, value in product(range(len(wanted)), literals):
             if wanted[position] is dtype:
                 parts = operands(wanted, 1)
-                parts[position] = kd.Literal(value, dtype)
+                parts[position] = Literal(value, dtype)
                 yield build(*parts)
 
 
 def kernel_module(dtype: DType) -> tuple[Module, kd.KernelDef]:
     """Return a module with a kernel that computes every pair of operators on the elements of its inputs."""
-    x, flags = kd.KernelBuffer("x", dtype, (3,), False), kd.KernelBuffer("p", BOOL, (3,), False)
-    names = [kd.Variable(name, dtype) for name in "abc"], [kd.Variable(name, BOOL) for name in "uvw"]
+    x, flags = Buffer("x", dtype, (3,)), Buffer("p", BOOL, (3,))
+    names = [Local(name, dtype) for name in "abc"], [Local(name, BOOL) for name in "uvw"]
     lets = [
-        kd.Let(variable, kd.Element(buffer, (kd.Literal(i, I64),)))
+        Let(variable, Load(buffer, (Literal(i, I64),)))
         for buffer, variables in zip((x, flags), names, strict=True)
         for i, variable in enumerate(variables)
     ]
     scalars = list(kernel_pairs(dtype, *names))
     parts = [[s for s in scalars if s.dtype is dtype], [s for s in scalars if s.dtype is BOOL]]
-    outputs = (kd.KernelBuffer("y", dtype, (len(parts[0]),), True), kd.KernelBuffer("q", BOOL, (len(parts[1]),), True))
+    outputs = (
+        Buffer("y", dtype, (len(parts[0]),), is_output=True),
+        Buffer("q", BOOL, (len(parts[1]),), is_output=True),
+    )
     puts = [
-        kd.Put(output, (kd.Literal(i, I64),), scalar)
+        Store(output, (Literal(i, I64),), scalar)
         for output, part in zip(outputs, parts, strict=True)
         for i, scalar in enumerate(part)
     ]
@@ -163,11 +167,11 @@ def kernel_module(dtype: DType) -> tuple[Module, kd.KernelDef]:
 def _tree(scalar: Any) -> Any:
     """Return a kernel's expression as nested tuples, which are equal if the expressions are."""
     match scalar:
-        case kd.Literal(value, dtype):
+        case Literal(value, dtype):
             return repr(value), dtype
-        case kd.Element(buffer, indices):
+        case Load(buffer, indices):
             return buffer.name, *map(_tree, indices)
-        case kd.Operation(function, operands, dtype):
+        case Operation(function, operands, dtype):
             return function, dtype, *map(_tree, operands)
     return scalar.name
 

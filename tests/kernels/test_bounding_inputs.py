@@ -11,10 +11,11 @@ from ops.test_operators import kernels
 from relvm.codegen.c.kernel import print_kernel
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Block, KernelCall
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.bounding_inputs import bounding_inputs
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal, Scalar
 
 # The operands of operators whose elements can decide which memory a kernel accesses.
 BOUNDING = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from relvm.codegen.c.kernel import print_kernel
 from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import Buffer, Literal, as_scalar
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.empty_loops import skip_empty_loops
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Kernel, Literal, as_scalar
 
 N, M, K = (dim_var(name) for name in "nmk")
 

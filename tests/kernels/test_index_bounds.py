@@ -6,7 +6,8 @@ import pytest
 
 from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
-from relvm.kernels.loop_ir import Fail, Kernel, statements_in
+from relvm.ir.loop_ir import Fail, statements_in
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 
 HEAD = "kernel k(x: f32[n], at: i64[l], y: f32[n, m], z: f32[2 * n + 1]) -> (out: f32[n], o2: f32[2 * n]) {\n"

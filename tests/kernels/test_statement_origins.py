@@ -6,7 +6,7 @@ import pytest
 
 from relvm.codegen.c.kernel import kernel_lines
 from relvm.frontend.text import parse_module
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.statement_origins import statement_origins
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline

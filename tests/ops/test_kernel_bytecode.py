@@ -25,10 +25,11 @@ from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.errors import RelvmFormatError
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import KernelCall
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
 from relvm.ir.operator import find_operator
 from relvm.ir.types import TupleType
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Intrinsic, Kernel, Literal, Scalar
 from relvm.tables import KERNEL_OPCODES, STATUS, csrc_directory, include_flags, runtime_sources
 
 _HOST = Path(__file__).with_name("kernel_host.c")
@@ -128,7 +129,7 @@ def test_multiply_add_of_scalars_and_strips() -> None:
     k = KernelBuilder()
 
     def fma(*args: Scalar) -> Scalar:
-        return Intrinsic("fma", args, F32)
+        return Operation("fma", args, F32)
 
     with k.loop(600, name="i", simd=True) as i:
         fixed = fma(y[0], y[1], Literal(5.0, F32))

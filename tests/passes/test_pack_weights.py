@@ -14,8 +14,8 @@ from support.modes import WAYS, assert_close, machines
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import I64
 from relvm.ir.interpreter import evaluate
+from relvm.ir.loop_ir import Literal
 from relvm.ir.type_inference import infer_types
-from relvm.kernels.loop_ir import Literal
 from relvm.ops.conv_winograd import is_winograd_faster
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline

@@ -7,13 +7,11 @@ from dataclasses import replace
 
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.codegen.c.kernel import KernelBody, size_names
-from relvm.ir.symbolic import DimVar
-from relvm.kernels.loop_ir import (
+from relvm.ir.loop_ir import (
     Assign,
     Buffer,
     Fail,
     IfThen,
-    Kernel,
     Let,
     Local,
     Loop,
@@ -22,6 +20,8 @@ from relvm.kernels.loop_ir import (
     scalars_in,
     statements_in,
 )
+from relvm.ir.symbolic import DimVar
+from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_comment
 
 

@@ -13,7 +13,7 @@ from relvm.aot.lower.ir import RunKernel
 from relvm.codegen.c.expression import CExpression
 from relvm.codegen.c.kernel import size_names
 from relvm.ir.symbolic import AnyDim, as_var
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_identifier_part, c_string
 
 _TABLE = """\

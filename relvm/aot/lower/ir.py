@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from relvm.aot.config import CallKind
 from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.ir.symbolic import AnyDim, DimVar
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 
 
 @dataclass(frozen=True, eq=False)

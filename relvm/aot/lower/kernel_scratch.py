@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from relvm.ir.loop_ir import Allocate, Buffer, statements_in
 from relvm.ir.symbolic import known_size
-from relvm.kernels.loop_ir import Allocate, Buffer, Kernel, statements_in
+from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.arena_allocator import align
 
 SCRATCH_ALIGNMENT = 16  # alignment, in bytes, of the arrays of a kernel in its scratch memory

@@ -86,7 +86,7 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, dim_va
 from relvm.ir.types import VOID, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.ir.visitor import use_counts
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_identifier
 from relvm.tables import STATUS
 

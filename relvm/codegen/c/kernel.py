@@ -25,45 +25,44 @@ from relvm.codegen.c.expression import (
     primary,
 )
 from relvm.codegen.kernel_registers import buffer_position
-from relvm.ir.dtypes import DType
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
-from relvm.kernels.bounding_inputs import bounding_inputs
-from relvm.kernels.loop_ir import (
+from relvm.ir.dtypes import BOOL, DType
+from relvm.ir.loop_ir import (
+    MATH_H_NAMES,
     SUM_LANES,
     Address,
     Allocate,
     Assign,
-    Binary,
     Buffer,
-    Convert,
     Fail,
     IfThen,
-    Intrinsic,
     Invoke,
-    Kernel,
     Let,
     Literal,
     Load,
     Local,
     Loop,
+    Operation,
     Parallel,
     Scalar,
-    Select,
     Size,
     Statement,
     Store,
-    Unary,
     identity_of,
     reduces_floats,
     statements_in,
     trip_count,
 )
+from relvm.ir.scalar_ops import SIGNS
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
+from relvm.kernels.bounding_inputs import bounding_inputs
+from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_comment, c_string
 from relvm.tables import MICRO_KERNELS, micro_kernel_arguments
 
 _ALIGNMENT = 64  # of arrays
 _FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, including the C functions that it calls
 
+_SIGNS = {function: sign for function, sign in SIGNS.items() if function not in ("floordiv", "mod")} | {"rem": "%"}
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
 
 
@@ -258,10 +257,10 @@ class KernelBody:
         match statement:
             case Loop() if reduces_floats(statement):
                 self.lane_loop(statement, indent)
-            case Loop(counter, start, stop, body, simd, reduce):
+            case Loop(counter, start, stop, body, kind, reduce):
                 self.declared.add(counter.name)
-                if simd:
-                    clauses = " ".join(f"reduction({function}:{local.name})" for function, local in reduce)
+                if kind == "simd":
+                    clauses = " ".join(f"reduction({_SIGNS.get(name, name)}:{local.name})" for name, local in reduce)
                     self.lines.append(f"RVM_SIMD({clauses})")
                 name = counter.name
                 head = f"for (int64_t {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
@@ -395,16 +394,18 @@ class KernelBody:
                 return self.size(dim)
             case Load(buffer, indices):
                 return element(self.buffer(buffer), self.index(buffer, indices))
-            case Binary(function, left, right, dtype):
-                return _truncated(infix(function, self.scalar(left), self.scalar(right)), dtype)
-            case Unary(function, operand, dtype):
-                return _truncated(prefix(function, self.scalar(operand)), dtype)
-            case Select(cond, then, orelse):
-                return conditional(self.scalar(cond), self.scalar(then), self.scalar(orelse))
-            case Convert():
-                return self.convert(scalar)
-            case Intrinsic(name, args, dtype):
-                return call(_function(name, dtype), *map(self.scalar, args))
+            case Operation(function, operands, dtype):
+                values = [self.scalar(operand) for operand in operands]
+                if (sign := _SIGNS.get(function)) is not None:
+                    return _truncated(infix(sign * 2 if dtype is BOOL and sign in "&|" else sign, *values), dtype)
+                match function:
+                    case "cast":
+                        return conversion(values[0], operands[0].dtype, dtype)
+                    case "select":
+                        return conditional(*values)
+                    case "neg" | "not":
+                        return _truncated(prefix("-" if function == "neg" else "!", *values), dtype)
+                return call(_function(function, dtype), *values)
         raise AssertionError(f"cannot translate {type(scalar).__name__} to C")
 
     def address(self, address: Address) -> CExpression:
@@ -413,10 +414,6 @@ class KernelBody:
     def buffer(self, buffer: Buffer) -> str:
         self.used.setdefault(buffer.name, self.pointers[buffer.name])
         return buffer.name
-
-    def convert(self, convert: Convert) -> CExpression:
-        """Return the C expression of the conversion `convert`."""
-        return conversion(self.scalar(convert.operand), convert.operand.dtype, convert.dtype)
 
     def size(self, dim: AnyDim) -> CExpression:
         def name_of(var: DimVar) -> CExpression:
@@ -435,10 +432,11 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """Return the name of the C function for the intrinsic `name`.
+    """Return the name of the C function for a function of loop IR.
 
     A header of the runtime, a header in csrc/codegen or <math.h> declares the function.
     """
+    name = MATH_H_NAMES.get(name, name)
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     if name == "fma":
@@ -449,11 +447,11 @@ def _function(name: str, dtype: DType) -> str:
 def _combine(clause: str, left: CExpression, right: CExpression) -> CExpression:
     """Return the C expression that combines the values `left` and `right` in a reduction.
 
-    clause: the operator of the reduction, such as "+" or "max".
+    clause: the operator of the reduction, such as "add" or "max".
     """
     if clause in ("max", "min"):
         return conditional(infix(">" if clause == "max" else "<", left, right), left, right)
-    return infix(clause, left, right)
+    return infix(_SIGNS[clause], left, right)
 
 
 def _truncated(result: CExpression, dtype: DType) -> CExpression:

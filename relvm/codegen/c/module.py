@@ -27,7 +27,7 @@ from relvm.codegen.emit_bytecode import print_bytecode
 from relvm.codegen.failure_locations import failure_locations
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
 from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
 from relvm.tables import header_files

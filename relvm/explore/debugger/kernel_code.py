@@ -14,7 +14,7 @@ from relvm.bytecode.kernel_printer import instruction_texts
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.errors import RelvmNameError, near_matches
 from relvm.explore.debugger.frames import RegisterValue
-from relvm.kernels.loop_ir import SUM_LANES
+from relvm.ir.loop_ir import SUM_LANES
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.debug_hook import MachineDebugger
 from relvm.tables import DTYPES, KERNEL_OPCODES, element_functions, numbers

@@ -19,9 +19,10 @@ from relvm.compiler.disk_cache import read, write
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32
+from relvm.ir.loop_ir import Address, Buffer, Literal
 from relvm.ir.symbolic import dim_var
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal
 from relvm.lir.routine import COPY, CallStatement, FunctionKey, LirModule, Register, Routine
 from relvm.runtime.machine_limits import thread_count
 from relvm.tables import kernel_constant

@@ -43,7 +43,7 @@ from relvm.frontend.script.python_calls import (
     math_function,
     sequence_advice,
 )
-from relvm.frontend.script.syntax_names import syntax_name
+from relvm.frontend.script.syntax_names import SCALAR_OPERATORS, syntax_name
 from relvm.frontend.script.values import (
     LARGEST_STATIC,
     ArrayMethod,
@@ -95,30 +95,6 @@ _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.GtE: ("greater_equal", operator.ge),
     ast.Eq: ("equal", operator.eq),
     ast.NotEq: ("not_equal", operator.ne),
-}
-
-
-# The same operators on scalars of the program: functions of csrc/tables/scalar_operators.def.
-_PRIM_FUNCTIONS: dict[type, str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-    ast.LShift: "shl",
-    ast.RShift: "shr",
-    ast.USub: "neg",
-    ast.Invert: "not",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
 }
 _PYTHON_NAMES = {"int": I64, "float": F64}
 _MAX_UNROLLED = 20_000
@@ -441,12 +417,12 @@ class ExpressionTranslator(SourceReader):
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
         if isinstance(op, ast.Pow):
             return self.scalar_function("power", values, name)
-        if type(op) not in _PRIM_FUNCTIONS:
+        if type(op) not in SCALAR_OPERATORS:
             signs = " ".join(dict.fromkeys(sign for sign, _ in FORMS))
             raise RelvmTypeError(f"{syntax_name(op)} is not supported on scalars; expected one of {signs}")
-        if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
+        if len(values) == 2 and (dim := _dim_operation(SCALAR_OPERATORS[type(op)], *values)) is not None:
             return DimValue(dim)
-        return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.promote_scalars(values), name=name)
+        return self.builder.prim(SCALAR_OPERATORS[type(op)], *self.promote_scalars(values), name=name)
 
     def promote_scalars(self, values: list[Value]) -> list[Expr]:
         """Convert scalars to a common dtype: if one is an f64, each i64 becomes an f64."""

@@ -9,30 +9,20 @@ from types import ModuleType
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.syntax_names import syntax_name
+from relvm.frontend.script.syntax_names import OPERATOR_SYMBOLS, SCALAR_OPERATORS, syntax_name
 from relvm.frontend.script.values import SourceFunction, SourceReader
 from relvm.frontend.text.kernel_parser import call_or_cast, finish_kernel, loop_bounds
 from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.kernel_def_builder import KernelDefBuilder
+from relvm.ir.kernel_def_printer import LEVEL_OF
+from relvm.ir.loop_ir import IfThen, Local
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, Type
 
-_FUNCTIONS: dict[type, str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-}
+# The binary operators that kernels have.
+_FUNCTIONS = {node: name for node, name in SCALAR_OPERATORS.items() if OPERATOR_SYMBOLS[node] in LEVEL_OF}
 _LOOPS = ("grid", *kd.LOOPS)
 
 
@@ -122,7 +112,7 @@ class _KernelTranslator(SourceReader):
                     self.translate_statements(then)
                 with self.build.block() as second:
                     self.translate_statements(orelse)
-                self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.position(statement)))
+                self.build.add(IfThen(cond, tuple(first), tuple(second), self.position(statement)))
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.expression(value), statement)
             case ast.AnnAssign(ast.Name(name), annotation, ast.expr() as value):
@@ -161,7 +151,7 @@ class _KernelTranslator(SourceReader):
 
     def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
         """Translate the assignment `name = value`.  The first assignment of a name defines the variable."""
-        if isinstance(self.build.find(name), kd.Variable):
+        if isinstance(self.build.find(name), Local):
             self.at_node(node, lambda: self.build.assign(name, value, self.position(node)))
         else:
             self.at_node(node, lambda: self.build.let(name, value))
@@ -236,7 +226,7 @@ class _KernelTranslator(SourceReader):
             case ast.Compare(left, ops, comparators):
                 return self.comparison(left, ops, comparators, node)
             case ast.IfExp(test, then, orelse):
-                return kd.where(self.expression(test), self.expression(then), self.expression(orelse))
+                return kd.conditional(self.expression(test), self.expression(then), self.expression(orelse))
             case ast.Subscript():
                 name, indices = self.element_access(node)
                 return self.build.element(name, indices, self.position(node))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from relvm.ir.scalar_ops import FORMS
+
 # For each kind of syntax tree: its name in Python's reference, and what to write in a script instead.
 _STATEMENTS = {
     "AnnAssign": ("an annotation without a value", 'assign a value, as in y: "f32[n]" = x'),
@@ -99,6 +101,9 @@ OPERATOR_SYMBOLS: dict[type, str] = {
     ast.UAdd: "+",
     ast.USub: "-",
 }
+# The operators that scalars of the program have, with the functions of csrc/tables/scalar_operators.def.
+_FORM_OF = {node: (sign, 1 if issubclass(node, ast.unaryop) else 2) for node, sign in OPERATOR_SYMBOLS.items()}
+SCALAR_OPERATORS = {node: FORMS[form] for node, form in _FORM_OF.items() if form in FORMS}
 
 
 def syntax_name(node: ast.AST) -> str:

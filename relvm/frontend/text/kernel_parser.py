@@ -14,6 +14,7 @@ from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.kernel_def_builder import KernelDefBuilder
 from relvm.ir.kernel_def_printer import COMPARISON, KERNEL_KEYWORDS, LEVEL_OF
+from relvm.ir.loop_ir import Buffer, IfThen, Scalar
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.types import TensorType, Type
 from relvm.kernels.lower_kernel_def import lower_kernel_def
@@ -148,7 +149,7 @@ class KernelReader(LiteralReader):
                     self.depth -= 1
                 else:
                     self.kernel_block()
-        self.build.add(kd.Branch(cond, tuple(then), tuple(orelse), self.source.origin(start.offset)))
+        self.build.add(IfThen(cond, tuple(then), tuple(orelse), self.source.origin(start.offset)))
 
     def kernel_assignment(self, origin: str) -> None:
         """Parse `x = value`, `x += value`, `out[i] = value` or `out[i] += value`.
@@ -175,14 +176,14 @@ class KernelReader(LiteralReader):
                 ),
             )
             value = self.at_token(sign, lambda: kd.binary_operation(changed, before, value))
-        if indices is None and not isinstance(self.build.find(token.text), kd.KernelBuffer):
+        if indices is None and not isinstance(self.build.find(token.text), Buffer):
             self.at_token(token, lambda: self.build.assign(token.text, value, origin))
         else:
             self.at_token(token, lambda: self.build.put(token.text, indices or (), value, origin))
 
     # ---- expressions ----
 
-    def kernel_condition(self) -> kd.Scalar:
+    def kernel_condition(self) -> Scalar:
         token = self.token
         value = self.kernel_expression()
         return self.at_token(token, lambda: kd.as_condition(value))
@@ -197,7 +198,7 @@ class KernelReader(LiteralReader):
             then = self.kernel_expression()
             self.expect("else")
             orelse = self.kernel_expression()
-            value = self.at_token(token, lambda: kd.where(cond, then, orelse))
+            value = self.at_token(token, lambda: kd.conditional(cond, then, orelse))
         else:
             value = self.kernel_infix(0)
         self.depth -= 1
@@ -261,7 +262,7 @@ def finish_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
     return kernel
 
 
-def call_or_cast(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
+def call_or_cast(name: str, operands: tuple[kd.Operand, ...]) -> Scalar:
     """Return the expression for `name(operands)` in a kernel.
 
     If `name` is a dtype, the expression is a conversion of the only operand.  Otherwise it is a call of one of the

@@ -8,10 +8,10 @@ from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.text.lexer import Source, Token, TokenReader
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64
 from relvm.ir.printer import DIM_KEYWORDS
+from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, dim_op, dim_var
 from relvm.ir.types import OBJECT, FuncType, ListType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
 
-_DIM_FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
 _CONTAINERS = {"list": ListType, "optional": OptionalType}
 _OTHER_TYPES = ("tensor", "shape", "object", *_CONTAINERS)
 
@@ -171,7 +171,7 @@ class TypeReader(TokenReader):
         If the result is too large, raise an error with the position of the operator.
         """
         try:
-            return dim_op(_DIM_FUNCTIONS.get(operator.text, operator.text), left, right)
+            return dim_op(FORMS.get((operator.text, 2), operator.text), left, right)
         except RelvmUnsupportedError as error:
             raise self.error(RelvmUnsupportedError, str(error), operator) from None
 

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.tables import kernel_constant
 
 _MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 
 from relvm.ir.dtypes import I32, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point, word_of
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.tables import kernel_constant
 
 _STRIP = 128  # output positions of a row that are processed at a time
@@ -72,7 +72,7 @@ def write_byte_depthwise(
     all_filters = k.size(result.shape[1:2])
     zero = unsigned_zero_point(k, x.dtype, padding)
     pad_word = padding_word(k, zero)
-    rows = k.let("rows", maximum(Select(wide <= shape.strip, _BLOCK / maximum(wide, 1), Literal(1, I64)), 1))
+    rows = k.let("rows", maximum(select(wide <= shape.strip, _BLOCK / maximum(wide, 1), Literal(1, I64)), 1))
     with k.parallel(k.size(result.shape[:2]), wide * high * taps) as (first, last):
         ring = k.allocate("ring", I32, (shape.rows * shape.row_size,))
         offsets = k.allocate("offsets", I64, (taps,))
@@ -159,7 +159,7 @@ def _fill_ring(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     reused_rows = shape.rows - min(shape.strides[0], shape.rows)
-    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(reused_rows, I64)))
+    fresh = k.let("fresh", select(y.eq(0), Literal(0, I64), Literal(reused_rows, I64)))
     before = k.let("before", start * shape.strides[1] - shape.pads[1])
     with k.loop(shape.rows, start=fresh, name="n") as n:
         row = k.let("row", y * shape.strides[0] + n)

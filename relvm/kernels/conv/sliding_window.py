@@ -14,11 +14,11 @@ import numpy as np
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar, minimum, select
 from relvm.ir.operator import assume_nonnegative, claim_at_most, expect
 from relvm.ir.symbolic import AnyDim, format_dim, known_size
 from relvm.ir.type_rules import expect_integers
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, minimum
 
 
 @value_record
@@ -114,9 +114,9 @@ def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tu
     dim: the size of the input.
     indices: the size of the output.
     """
-    first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
+    first = select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     last_input = dim - 1 - offset
-    last = Select(last_input < 0, Literal(0, I64), last_input / stride + 1)
+    last = select(last_input < 0, Literal(0, I64), last_input / stride + 1)
     return first, minimum(last, indices)
 
 

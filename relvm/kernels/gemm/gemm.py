@@ -13,11 +13,11 @@ from contextlib import contextmanager
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, Unary, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import clip_to_block
 from relvm.tables import kernel_constant
 
@@ -195,7 +195,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
     if result.partial is None:
         raise NotFusable
     panel = k.allocate("panel", result.dtype, (DEPTH * width,))
-    with k.loop(Select(depth > 0, _block_count(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
+    with k.loop(select(depth > 0, _block_count(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
         zero = k.let("from", chunk * DEPTH)
         span = k.let("span", minimum(depth - zero, DEPTH))
         right.fill(panel, zero, span, product.column, product.count, pitch)
@@ -276,7 +276,7 @@ class _PanelMatmul:
                 with k.branch(high > full):
                     tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
             return
-        rest = k.let("rest", Select(high > full, self.rows % ROWS, Literal(0, I64)))
+        rest = k.let("rest", select(high > full, self.rows % ROWS, Literal(0, I64)))
         for count in (4, 2, 1):  # 5 rows are computed as 4 and 1, 3 as 2 and 1
             with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
                 tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)
@@ -331,7 +331,7 @@ class _PanelMatmul:
         out = partial.buffer
         with k.branch(before_last):
             self._for_each_element(row, count, lambda at, sum_position: k.store(out, (sum_position,), tile[at]))
-        with k.branch(Unary("!", before_last, BOOL)):
+        with k.branch(before_last.logical_not()):
             self._store_results(row, count)
 
     def _int8_tile(
@@ -350,7 +350,7 @@ class _PanelMatmul:
             term = left.begin(k.let("i", row + r), after_first)
             with k.loop(self.count, name="j", simd=True) as j:
                 at, value = r * width + j, term(self.column, j)
-                before = None if after_first is None else Select(after_first, tile[at], Literal(0, tile.dtype))
+                before = None if after_first is None else select(after_first, tile[at], Literal(0, tile.dtype))
                 k.store(tile, (at,), value if before is None else before + value)
         depth = k.let("bytes", minimum(span * 4, left.depth - first * 4))
         a = Address(left.buffer, left.position(row, first * 4))
@@ -414,7 +414,7 @@ class _PanelMatmul:
         if after_first is None:
             clear()
         else:
-            with k.branch(Unary("!", after_first, BOOL)):
+            with k.branch(after_first.logical_not()):
                 clear()
 
         def add(columns: int) -> None:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar, select
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.gemm.gemm import LhsInt8, PackOnTheFly
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Binary, Buffer, Literal, Scalar, Select, as_scalar
 
 WORD = 4  # bytes in a word
 _HIGH_BITS = 0x80808080
@@ -92,7 +92,7 @@ def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: S
                 value = -(left * zeros.column_sum(first, column))
             if once is not None and zeros.right is not None:
                 whole = zeros.right(first + column) * once
-                value = value + (whole if after_first is None else Select(after_first, Literal(0, I32), whole))
+                value = value + (whole if after_first is None else select(after_first, Literal(0, I32), whole))
             return value
 
         return term
@@ -106,7 +106,7 @@ def sum_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, shift: in
     shift: a number that is added to each byte before the sum.
     """
     total = k.variable("total", Literal(0, I32))
-    with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
+    with k.loop(depth, name="p", simd=True, reduce=[("add", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
     return k.let("row_sum", total + depth.to(I32) * shift) if shift else total
 
@@ -138,7 +138,8 @@ def word_of(elements: Sequence[Scalar]) -> Scalar:
     """Return a word of the low bytes of the four i32 scalars `elements`.  The first is in the lowest bits."""
     word, *others = (element.to(U8).to(U32) for element in elements)
     for position, byte in enumerate(others, start=1):
-        word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
+        moved = Operation("shl", (byte, Literal(8 * position, U32)), U32)
+        word = Operation("or", (word, moved), U32)
     return word.to(I32)
 
 
@@ -173,7 +174,7 @@ def pack_words(
             with k.branch(row + 4 <= depth):
                 write(lambda i, value: value)
             with k.branch(row + 4 > depth):
-                write(lambda i, value: Select(row + i < depth, value, Literal(0, I32)))
+                write(lambda i, value: select(row + i < depth, value, Literal(0, I32)))
             with k.loop(pitch, start=count, name="j", simd=True) as j:
                 k.store(panel, (p * pitch + j,), 0)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
+from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import expect
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 
 Point = Callable[[Scalar, float, float], Scalar]
 
@@ -49,7 +49,7 @@ class BoundActivation:
 
 
 def _call(name: str, x: Scalar) -> Scalar:
-    return Intrinsic(name, (x,), x.dtype)
+    return Operation(name, (x,), x.dtype)
 
 
 def _sigmoid(x: Scalar, alpha: float, beta: float) -> Scalar:
@@ -57,28 +57,28 @@ def _sigmoid(x: Scalar, alpha: float, beta: float) -> Scalar:
 
 
 def _clamp(x: Scalar, low: float, high: float) -> Scalar:
-    return Select(x < low, Literal(low, x.dtype), Select(x > high, Literal(high, x.dtype), x))
+    return select(x < low, Literal(low, x.dtype), select(x > high, Literal(high, x.dtype), x))
 
 
 def _softplus(x: Scalar, alpha: float, beta: float) -> Scalar:
-    return Select(x > 0, x, Literal(0, x.dtype)) + _call("log1p", _call("exp", -_call("fabs", x)))
+    return select(x > 0, x, Literal(0, x.dtype)) + _call("log1p", _call("exp", -_call("abs", x)))
 
 
 ACTIVATIONS = {
     "sigmoid": Activation(_sigmoid, lambda x, a, b: 1 / (1 + np.exp(-x))),
     "tanh": Activation(lambda x, a, b: _call("tanh", x), lambda x, a, b: np.tanh(x)),
     "relu": Activation(
-        lambda x, a, b: Select(x < 0, Literal(0, x.dtype), x),
+        lambda x, a, b: select(x < 0, Literal(0, x.dtype), x),
         lambda x, a, b: np.maximum(x, 0),
     ),
     "affine": Activation(lambda x, a, b: x * a + b, lambda x, a, b: x * a + b, 1.0, 0.0),
     "leakyrelu": Activation(
-        lambda x, a, b: Select(x < 0, x * a, x),
+        lambda x, a, b: select(x < 0, x * a, x),
         lambda x, a, b: np.where(x < 0, x * a, x),
         0.01,
     ),
     "thresholdedrelu": Activation(
-        lambda x, a, b: Select(x < a, Literal(0, x.dtype), x),
+        lambda x, a, b: select(x < a, Literal(0, x.dtype), x),
         lambda x, a, b: np.where(x < a, 0, x),
         1.0,
     ),
@@ -95,11 +95,11 @@ ACTIVATIONS = {
         0.5,
     ),
     "elu": Activation(
-        lambda x, a, b: Select(x < 0, (_call("exp", x) - 1) * a, x),
+        lambda x, a, b: select(x < 0, (_call("exp", x) - 1) * a, x),
         lambda x, a, b: np.where(x < 0, (np.exp(x) - 1) * a, x),
         1.0,
     ),
-    "softsign": Activation(lambda x, a, b: x / (_call("fabs", x) + 1), lambda x, a, b: x / (np.abs(x) + 1)),
+    "softsign": Activation(lambda x, a, b: x / (_call("abs", x) + 1), lambda x, a, b: x / (np.abs(x) + 1)),
     "softplus": Activation(_softplus, lambda x, a, b: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
 }
 

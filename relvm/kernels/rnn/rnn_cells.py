@@ -11,8 +11,8 @@ import numpy as np
 
 from relvm.errors import RelvmShapeError
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, select
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select
 from relvm.kernels.rnn.activations import BoundActivation, choose_activations
 from relvm.kernels.rnn.rnn_steps import DIRECTIONS, SequenceBatch, SequenceStep, generate_steps
 
@@ -103,7 +103,7 @@ def _store_state(k: KernelBuilder, last: Buffer, y: Buffer, at: SequenceStep, j:
 def _clip(x: Scalar, clip: float | None) -> Scalar:
     if clip is None:
         return x
-    return Select(x < -clip, Literal(-clip, x.dtype), Select(x > clip, Literal(clip, x.dtype), x))
+    return select(x < -clip, Literal(-clip, x.dtype), select(x > clip, Literal(clip, x.dtype), x))
 
 
 Cell = Callable[[np.ndarray, list[np.ndarray], int, list[BoundActivation]], list[np.ndarray]]

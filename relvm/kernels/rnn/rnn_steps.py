@@ -15,9 +15,9 @@ from contextlib import contextmanager, nullcontext
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Operation, Scalar, maximum, minimum, select
 from relvm.ir.symbolic import known_size
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Intrinsic, Literal, Scalar, Select, maximum, minimum
 from relvm.tables import kernel_constant
 
 # value of the attribute `direction` -> for each direction of the network, whether it runs backward
@@ -173,7 +173,7 @@ class SequenceBatch:
                     for i, factor in enumerate(factors):
                         element = r.flat(at_r + i * width + j)
                         if sums.dtype == F32:  # as in tiles, so that the results do not depend on the batch size
-                            total = Intrinsic("fma", (factor, element, total), F32)
+                            total = Operation("fma", (factor, element, total), F32)
                         else:
                             total = total + factor * element
                     k.store(sums, (at_sums + j,), total)
@@ -320,7 +320,7 @@ class _StepGenerator:
             for start, state_buffer in self.states:
                 with k.loop(hidden, name="j", simd=True) as j:
                     k.store(
-                        state_buffer, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, state_buffer.dtype))
+                        state_buffer, (at + j,), select(length > 0, start.flat(at + j), Literal(0, state_buffer.dtype))
                     )
             with k.loop(steps, start=length, name="t") as t:
                 at_y = k.let("at_y", ((t * directions + direction) * batch + first + row) * hidden)

@@ -24,7 +24,7 @@ from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, Mat
 from relvm.ir.symbolic import AnyDim, DimVar, known_size, product
 from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType
 from relvm.ir.value_ranges import Range, range_of
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.arena_allocator import Request, align, lower_bound, plan_arena
 from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Liveness, Value, lifetimes
 from relvm.tables import BUILTINS

@@ -18,7 +18,7 @@ from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.ir.type_inference import infer_types
-from relvm.kernels.loop_ir import Kernel
+from relvm.kernels.kernel import Kernel
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline

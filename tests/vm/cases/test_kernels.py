@@ -16,11 +16,12 @@ from relvm.codegen.c.kernel import print_kernel
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, BuiltinCall, KernelRun, Module
+from relvm.ir.loop_ir import Buffer
 from relvm.ir.node import walk
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage, verify
+from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Buffer, Kernel
 from relvm.passes.memory.plan_memory import plan_memory
 from relvm.tables import include_flags
 

@@ -10,6 +10,7 @@ from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import F32, I32, I64, U8, DType
 from relvm.ir.expr import Expr
 from relvm.ir.kernel_def_builder import KernelDefBuilder
+from relvm.ir.loop_ir import IfThen, Scalar
 from relvm.ir.symbolic import AnyDim, dim_var
 from relvm.ir.types import TensorType, Type
 
@@ -77,7 +78,7 @@ class _Maker:
             if "simd" not in kinds and self.source.one_in(3):
                 with build.block() as then:
                     build.put("out", at, kd.binary_operation("add", build.value("v"), kd.as_scalar(1, self.dtype)))
-                build.add(kd.Branch(self.condition(), tuple(then)))
+                build.add(IfThen(self.condition(), tuple(then)))
             else:
                 build.put("out", at, build.value("v"))
             if self.source.one_in(4):
@@ -99,7 +100,7 @@ class _Maker:
                 )
             build.put("total", (build.value("i0"),), build.value("acc"))
 
-    def value(self, depth: int) -> kd.Scalar:
+    def value(self, depth: int) -> Scalar:
         """Return a random scalar expression of the kernel's dtype.  f32 operations do not amplify rounding errors."""
         if depth == 0 or self.source.one_in(4):
             return self.source.choice((self.element, self.element, self.number, self.counter))()
@@ -107,7 +108,7 @@ class _Maker:
         operations: tuple[Callable[[], kd.Operand], ...] = (
             lambda: kd.call("max", (first, second)),
             lambda: kd.call("min", (first, second)),
-            lambda: kd.where(self.condition(), first, second),
+            lambda: kd.conditional(self.condition(), first, second),
             lambda: kd.call("abs", (first,)),
             lambda: kd.negative(first),
         )
@@ -118,14 +119,14 @@ class _Maker:
             operations += tuple(lambda name=name: kd.binary_operation(name, first, second) for name in names)
         return kd.as_scalar(self.source.choice(operations)(), self.dtype)
 
-    def number(self) -> kd.Scalar:
+    def number(self) -> Scalar:
         value = self.source.integer(0, 5)
         return kd.as_scalar(value * 0.25 if self.dtype == F32 else value, self.dtype)
 
-    def counter(self) -> kd.Scalar:
+    def counter(self) -> Scalar:
         return kd.cast(self.build.value(f"i{self.source.integer(0, len(self.shape) - 1)}"), self.dtype)
 
-    def condition(self) -> kd.Scalar:
+    def condition(self) -> Scalar:
         left, right = (self.build.value(f"{letter}{self.source.integer(0, len(self.shape) - 1)}") for letter in "id")
         test = kd.binary_operation(
             self.source.choice(("lt", "ge", "eq", "ne")), kd.binary_operation("add", left, 1), right
@@ -138,19 +139,19 @@ class _Maker:
                 return kd.binary_operation("or", kd.negation(test), other)
         return test
 
-    def element(self) -> kd.Scalar:
+    def element(self) -> Scalar:
         """Return an element of x.
 
         Each index is provably in range, guarded by a condition, or in range without a proof.
         """
-        guards: list[kd.Scalar] = []
+        guards: list[Scalar] = []
         indices = tuple(self.index(axis, guards) for axis in range(len(self.shape)))
-        element: kd.Scalar = self.build.element("x", indices)
+        element: Scalar = self.build.element("x", indices)
         for guard in guards:
-            element = kd.where(guard, element, kd.as_scalar(1, self.dtype))
+            element = kd.conditional(guard, element, kd.as_scalar(1, self.dtype))
         return element
 
-    def index(self, axis: int, guards: list[kd.Scalar]) -> kd.Operand:
+    def index(self, axis: int, guards: list[Scalar]) -> kd.Operand:
         i, size = self.build.value(f"i{axis}"), self.build.value(f"d{axis}")
         match self.source.integer(0, 7 if self.checked else 6):
             case 1:

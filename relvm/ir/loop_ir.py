@@ -1,30 +1,36 @@
-"""Loop IR: kernels as loop nests over buffers, which are printed as C or translated to kernel bytecode.
+"""Loop IR: scalar expressions and statements, which are loops over the elements of buffers.
 
-Each scalar expression has a dtype.  The dimensions of the buffers are integers or single variables.  These variables
-are the only sizes that a kernel receives.
+Each scalar expression has a dtype.  Two forms of kernels consist of these nodes:
+
+- A kernel definition (relvm/ir/kernel_def.py) is written in the program.  Its buffers can have any dimensions, and it
+  contains no checks of indices.
+- A kernel (relvm/kernels/kernel.py) is printed as C or translated to kernel bytecode.  The dimensions of its buffers
+  are integers or single variables.  These variables are the only sizes that it receives.  Parallel, Allocate, Invoke
+  and Fail occur only in kernels.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from relvm.data_classes import record, value_record
-from relvm.display import Displayed
+from relvm.data_classes import record
 from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.cost import Work
+from relvm.ir.types import TensorType
 from relvm.tables import kernel_constant
 
 SUM_LANES = kernel_constant("SUM_LANES")
-_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+# Functions on floats that <math.h> has under other names.  The others, such as exp, have the same name there.
+MATH_H_NAMES = {"abs": "fabs", "power": "pow", "round": "rint"}
 
 
 class Scalar:
-    """Base class of scalar expressions.  Python operators on scalars build `Binary` nodes.  If an operand is a Python
-    number, it gets the dtype of the other operand."""
+    """Base class of scalar expressions.
+
+    Python operators on scalars build `Operation` nodes.  A Python number gets the dtype of the other operand.
+    """
 
     if TYPE_CHECKING:
 
@@ -41,67 +47,70 @@ class Scalar:
         is_constant = isinstance(left, Literal) or isinstance(right, Literal)
         if is_constant and (simple := _simplify(function, left, right)) is not None:
             return simple
-        return Binary(function, left, right, BOOL if function in _COMPARISONS else self.dtype)
+        return Operation(function, (left, right), BOOL if function in COMPARISONS else self.dtype)
 
     def __add__(self, other) -> Scalar:
-        return self._binary("+", other)
+        return self._binary("add", other)
 
     def __radd__(self, other) -> Scalar:
-        return self._binary("+", other, swapped=True)
+        return self._binary("add", other, swapped=True)
 
     def __sub__(self, other) -> Scalar:
-        return self._binary("-", other)
+        return self._binary("sub", other)
 
     def __rsub__(self, other) -> Scalar:
-        return self._binary("-", other, swapped=True)
+        return self._binary("sub", other, swapped=True)
 
     def __mul__(self, other) -> Scalar:
-        return self._binary("*", other)
+        return self._binary("mul", other)
 
     def __rmul__(self, other) -> Scalar:
-        return self._binary("*", other, swapped=True)
+        return self._binary("mul", other, swapped=True)
 
     def __truediv__(self, other) -> Scalar:
-        return self._binary("/", other)
+        return self._binary("div", other)
 
     def __rtruediv__(self, other) -> Scalar:
-        return self._binary("/", other, swapped=True)
+        return self._binary("div", other, swapped=True)
 
     def __mod__(self, other) -> Scalar:
-        return self._binary("%", other)
+        return self._binary("rem", other)
 
     def __neg__(self) -> Scalar:
-        return Unary("-", self, self.dtype)
+        return Operation("neg", (self,), self.dtype)
 
     def __lt__(self, other) -> Scalar:
-        return self._binary("<", other)
+        return self._binary("lt", other)
 
     def __le__(self, other) -> Scalar:
-        return self._binary("<=", other)
+        return self._binary("le", other)
 
     def __gt__(self, other) -> Scalar:
-        return self._binary(">", other)
+        return self._binary("gt", other)
 
     def __ge__(self, other) -> Scalar:
-        return self._binary(">=", other)
+        return self._binary("ge", other)
 
     def eq(self, other) -> Scalar:
-        return self._binary("==", other)
+        return self._binary("eq", other)
 
     def ne(self, other) -> Scalar:
-        return self._binary("!=", other)
+        return self._binary("ne", other)
 
     def logical_and(self, other) -> Scalar:
         """Return the logical and of two bools.  The right operand is evaluated only if the left one holds."""
-        return self._binary("&&", other)
+        return self._binary("and", other)
 
     def logical_or(self, other) -> Scalar:
         """Return the logical or of two bools.  The right operand is evaluated only if the left one does not hold."""
-        return self._binary("||", other)
+        return self._binary("or", other)
+
+    def logical_not(self) -> Scalar:
+        return Operation("not", (self,), BOOL)
 
     def to(self, dtype: DType) -> Scalar:
         """Return the value converted to a dtype, as NumPy's astype does."""
-        return self if dtype == self.dtype else Convert(self, dtype)
+        return self if dtype == self.dtype else Operation("cast", (self,), dtype)
 
 
 @record
@@ -110,19 +119,10 @@ class Literal(Scalar):
     dtype: DType
 
 
-_INTEGER_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.floordiv,
-    "%": operator.mod,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+# Operators on i64 that are computed at compile time -> the functions of Python that compute them.  Quotients and
+# remainders are computed only for positive operands, for which truncating is rounding down.
+_FOLDED = {name: PYTHON_FUNCTIONS[name] for name in ("add", "sub", "mul", *COMPARISONS)}
+_FOLDED |= {"div": PYTHON_FUNCTIONS["floordiv"], "rem": PYTHON_FUNCTIONS["mod"]}
 _LARGEST_FOLDED = 1 << 62  # i64 results up to this absolute value are computed at compile time
 
 
@@ -135,32 +135,32 @@ def _simplify(function: str, left: Scalar, right: Scalar) -> Scalar | None:
     a = left.value if isinstance(left, Literal) else None
     b = right.value if isinstance(right, Literal) else None
     if left.dtype is BOOL:
-        if function not in ("&&", "||"):
+        if function not in ("and", "or"):
             return None
-        neutral = function == "&&"
+        neutral = function == "and"
         if a is not None:
             return right if a == neutral else left
         return left if b == neutral else right
-    if left.dtype is not I64 or function not in _INTEGER_OPERATIONS:
+    if left.dtype is not I64 or function not in _FOLDED:
         return None
     if a is not None and b is not None:
-        if function in "/%" and (a < 0 or b <= 0):
+        if function in ("div", "rem") and (a < 0 or b <= 0):
             return None
-        result = _INTEGER_OPERATIONS[function](int(a), int(b))
+        result = _FOLDED[function](int(a), int(b))
         is_small = abs(result) <= _LARGEST_FOLDED
-        return Literal(result, BOOL if function in _COMPARISONS else I64) if is_small else None
-    if (b == 0 and function in "+-") or (b == 1 and function in "*/"):
+        return Literal(result, BOOL if function in COMPARISONS else I64) if is_small else None
+    if (b == 0 and function in ("add", "sub")) or (b == 1 and function in ("mul", "div")):
         return left
-    if (a == 0 and function == "+") or (a == 1 and function == "*"):
+    if (a == 0 and function == "add") or (a == 1 and function == "mul"):
         return right
-    if (function == "*" and 0 in (a, b)) or (function == "%" and b == 1):
+    if (function == "mul" and 0 in (a, b)) or (function == "rem" and b == 1):
         return Literal(0, I64)
     return None
 
 
 @record
 class Local(Scalar):
-    """A loop counter or another variable of the kernel.  `KernelBuilder` makes the names unique."""
+    """A loop counter or another variable.  Its name is unique in a kernel, but not in a kernel definition."""
 
     name: str
     dtype: DType
@@ -179,10 +179,12 @@ class Load(Scalar):
     """The element `buffer[indices]`.
 
     indices: the index along each axis, or a single item, which is the flat row-major position.
+    origin: the source location, in kernel definitions.
     """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
+    origin: str = ""
 
     @property
     def dtype(self) -> DType:
@@ -190,65 +192,49 @@ class Load(Scalar):
 
 
 @record
-class Binary(Scalar):
-    """The C expression `left function right`.  For integers, / and % truncate, as in C."""
+class Operation(Scalar):
+    """A function applied to scalars.
 
-    function: str
-    left: Scalar
-    right: Scalar
-    dtype: DType
+    function: one of these, most of which are functions of csrc/tables/scalar_operators.def:
+        add, sub, mul, neg; and, or, xor, shl, shr on integers; lt, le, gt, ge, eq, ne
+        div: division of floats, or of integers with truncation, as in C.   rem: the remainder of the latter.
+        floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0.
+        not, and, or on bools: the second operand is evaluated only if it is needed.
+        select(cond, then, orelse): only one of `then` and `orelse` is evaluated.
+        cast: conversion to `dtype`, as by NumPy's astype
+        min, max, abs
+        functions on floats, such as exp, in the precision of their operands (kernel_def.MATH)
+        fma: x * y + z, for f32 only.  It is rounded once where C code is compiled to an FMA instruction, and twice
+            elsewhere (csrc/codegen/reproducible.h).
+        functions of the C headers of the runtime, whose names begin with `rvm_`
 
-
-@record
-class Unary(Scalar):
-    """The expression -x or !x."""
-
-    function: str
-    operand: Scalar
-    dtype: DType
-
-
-@record
-class Select(Scalar):
-    """The expression `cond ? then : orelse`.  The operands have no side effects."""
-
-    cond: Scalar
-    then: Scalar
-    orelse: Scalar
-
-    @property
-    def dtype(self) -> DType:
-        return self.then.dtype
-
-
-@record
-class Convert(Scalar):
-    operand: Scalar
-    dtype: DType
-
-
-@record
-class Intrinsic(Scalar):
-    """A call of a C function of <math.h>, in the precision of the argument.
-
-    The function `fma` is for f32 only.  It rounds once where C code is compiled to an FMA instruction, and twice
-    elsewhere (csrc/codegen/reproducible.h).
-
-    name: the name of the function for double, such as exp, tanh or fmax.
+    Kernels, as opposed to kernel definitions, do not contain floordiv, mod, min, max, and abs of integers.
     """
 
-    name: str
-    args: tuple[Scalar, ...]
+    function: str
+    operands: tuple[Scalar, ...]
     dtype: DType
 
 
 @record
 class Buffer:
-    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element."""
+    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element.
+
+    In kernel definitions, each buffer is a parameter, and a scalar parameter is a buffer of rank 0.
+
+    is_output: whether a kernel definition writes it as a new tensor.
+    is_inout: whether a kernel definition updates the argument, which it can read and write.
+    """
 
     name: str
     dtype: DType
     shape: tuple[AnyDim, ...]
+    is_output: bool = False
+    is_inout: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
 
     def __getitem__(self, indices) -> Load:
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -265,10 +251,16 @@ class Statement:
 
 @record
 class Loop(Statement):
-    """The loop `for (counter = start; counter < stop; counter++)`.
+    """A loop over [start, stop).
 
-    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.
-    reduce: a pair (operator, local) for each reduction.
+    kind: "range", "simd" or "parallel".  The iterations of a "range" loop run in order.  Those of a "simd" loop are
+    independent, except for reductions, and can run in vector lanes.  Those of a "parallel" loop are independent, and
+    can run in several threads; a kernel contains a `Parallel` instead.
+    reduce: a pair (function, local) for each reduction of a "simd" loop.  The function is "add", "mul", "or", "max" or
+    "min".  In kernel definitions, it is empty.
+    origin: the source location, in kernel definitions.
+
+    Kernel definitions evaluate both bounds once, before the loop.  Kernels evaluate `stop` before each iteration.
 
     A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, the element of iteration i is
     combined into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, and so on,
@@ -280,8 +272,9 @@ class Loop(Statement):
     start: Scalar
     stop: Scalar
     body: tuple[Statement, ...]
-    simd: bool = False
+    kind: str = "range"
     reduce: tuple[tuple[str, Local], ...] = ()
+    origin: str = ""
 
 
 @record
@@ -310,10 +303,13 @@ class Store(Statement):
     buffer: Buffer
     indices: tuple[Scalar, ...]
     value: Scalar
+    origin: str = ""
 
 
 @record
 class Let(Statement):
+    """The definition of a variable.  Its scope ends at the end of the enclosing block."""
+
     local: Local
     value: Scalar
 
@@ -322,6 +318,7 @@ class Let(Statement):
 class Assign(Statement):
     local: Local
     value: Scalar
+    origin: str = ""
 
 
 @record
@@ -329,6 +326,7 @@ class IfThen(Statement):
     cond: Scalar
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...] = ()
+    origin: str = ""
 
 
 @record
@@ -371,66 +369,6 @@ class Fail(Statement):
     values: tuple[Scalar, ...]
 
 
-@value_record
-class Provenance:
-    """A map from the variables and statements of a kernel to the operators for which they were generated.
-
-    Operators are given as indices into `members`.
-
-    members: for each operator of the kernel, its source locations in all operator calls that share the kernel.
-    values: a dict from the name of a variable, array or output to its operators.
-    default: the operators of statements that compute none of these values.  If it is None, such a statement belongs to
-    the operators that use its result.
-    """
-
-    members: tuple[tuple[str, ...], ...]
-    values: Mapping[str, tuple[int, ...]]
-    default: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Kernel(Displayed):
-    """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
-
-    comment: the operators that the kernel implements.
-    work: the work of a call, for profiles, or None if it is unknown.
-    provenance: the operators that the statements come from, or None for a kernel that is not composed of operators.
-
-    relations: pairs (size variable, expression of other size variables) that are equal in each correct call.  A kernel
-    has such a variable for each compound dimension, such as `n * 2`.  Native kernels check these relations, because the
-    accesses of their loops are not checked.
-    in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
-    the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
-    indices.  A caller may also pass, as another input, a view of the overwritten tensor with the same number of
-    elements.  This is safe because the kernel reads each input of this size at the flat position of the output element.
-    """
-
-    name: str
-    inputs: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    body: tuple[Statement, ...]
-    comment: str
-    in_place: tuple[int, ...] = ()
-    work: Work | None = None
-    provenance: Provenance | None = None
-    relations: tuple[tuple[AnyDim, AnyDim], ...] = ()
-
-    def __str__(self) -> str:
-        inputs, outputs = (", ".join(buffer.name for buffer in side) for side in (self.inputs, self.outputs))
-        return f"<kernel {self.name}({inputs}) -> ({outputs}): {self.comment}>"
-
-
-@value_record
-class ReferenceKernel:
-    """A kernel of target "numpy": a call of the registered Python function `reference.<op>`.
-
-    The arguments of the function are the attributes as JSON text, the input tensors, and the output tensors.
-    """
-
-    op: str
-    attributes: str
-
-
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Yield every statement, each before its nested statements."""
     for statement in body:
@@ -443,20 +381,11 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from statements_in(orelse)
 
 
-_OPERANDS: dict[type, Callable[[Any], tuple[Scalar, ...]]] = {
-    Load: lambda load: load.indices,
-    Binary: lambda binary: (binary.left, binary.right),
-    Unary: lambda unary: (unary.operand,),
-    Select: lambda select: (select.cond, select.then, select.orelse),
-    Convert: lambda convert: (convert.operand,),
-    Intrinsic: lambda intrinsic: intrinsic.args,
-}
-
-
 def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
     """Return the operands of the expression `scalar`, in order."""
-    operands = _OPERANDS.get(type(scalar))
-    return operands(scalar) if operands else ()
+    if isinstance(scalar, Operation):
+        return scalar.operands
+    return scalar.indices if isinstance(scalar, Load) else ()
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
@@ -466,6 +395,11 @@ def parts_of(scalar: Scalar) -> Iterator[Scalar]:
         part = waiting.pop()
         yield part
         waiting += operands_of(part)
+
+
+def has_load(scalar: Scalar) -> bool:
+    """Return whether the expression `scalar` reads an element of a buffer."""
+    return any(isinstance(part, Load) for part in parts_of(scalar))
 
 
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
@@ -508,10 +442,10 @@ def constant_value(scalar: Scalar) -> int | None:
     match scalar:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
-        case Binary("+" | "-" | "*" as function, left, right):
+        case Operation("add" | "sub" | "mul" as function, (left, right)):
             a, b = constant_value(left), constant_value(right)
             if a is not None and b is not None:
-                value = _INTEGER_OPERATIONS[function](a, b)
+                value = _FOLDED[function](a, b)
                 return value if -(1 << 63) <= value < 1 << 63 else None
     return None
 
@@ -528,7 +462,7 @@ def reduces_floats(loop: Loop) -> bool:
 
 def identity_of(clause: str, dtype: DType) -> int | float:
     """Return the identity element of the reduction operator `clause`, which is the result of reducing no elements."""
-    return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
+    return {"add": 0, "mul": 1, "or": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:
@@ -547,7 +481,7 @@ def select(cond: Scalar, then: Scalar, orelse: Scalar) -> Scalar:
     """Return the expression `cond ? then : orelse`, or one of its operands if `cond` is a literal."""
     if isinstance(cond, Literal):
         return then if cond.value else orelse
-    return Select(cond, then, orelse)
+    return Operation("select", (cond, then, orelse), then.dtype)
 
 
 def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
@@ -556,6 +490,8 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
     The quotient is 0 if y is 0.  The smallest integer divided by -1 wraps around.
     """
     quotient = x / y
+    if constant_value(y) not in (None, 0, -1):
+        return quotient
     if x.dtype.is_signed:
         quotient = select(y.eq(-1), -x, quotient)
     return select(y.eq(0), Literal(0, x.dtype), quotient)
@@ -564,6 +500,8 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
     """Return the remainder of the division x / y in `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
+    if constant_value(y) not in (None, 0, -1):
+        return rest
     if x.dtype.is_signed:
         rest = select(y.eq(-1), Literal(0, x.dtype), rest)
     return select(y.eq(0), Literal(0, x.dtype), rest)
