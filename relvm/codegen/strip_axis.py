@@ -8,8 +8,6 @@ Source: Nuzman and Zaks, Outer-Loop Vectorization: Revisited for Short SIMD Arch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from relvm.codegen.kernel_registers import has_load
 from relvm.kernels.loop_ir import (
     SUM_LANES,
@@ -22,6 +20,7 @@ from relvm.kernels.loop_ir import (
     Store,
     parts_of,
     scalars_in,
+    statements_in,
     trip_count,
 )
 
@@ -40,7 +39,7 @@ def suits_strips(loop: Loop) -> bool:
     count = trip_count(loop)
     if (count is not None and count < _SHORT) or not all(map(_can_vectorize, loop.body)):
         return False
-    statements = list(_statements(loop.body))
+    statements = list(statements_in(loop.body))
     return _are_independent(statements) and _assigns_own_locals(statements)
 
 
@@ -71,13 +70,6 @@ def _can_vectorize(statement: Statement) -> bool:
         count = trip_count(statement)
         return count is not None and count < _SHORT and all(map(_can_vectorize, statement.body))
     return isinstance(statement, Let | Assign | Store)
-
-
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, Loop):
-            yield from _statements(statement.body)
 
 
 def _are_independent(statements: list[Statement]) -> bool:

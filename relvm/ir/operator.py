@@ -14,6 +14,7 @@ narrower floats.
 `strings` declares that arguments can be tensors of strings.  Operators with `moves` always accept strings.
 `traits` are the algebraic properties that the rules of `canonicalize` use.
 `lower` describes the operator's kernel (relvm/kernels/lowering_rules.py).
+Elementwise operators with a common type rule are rows of a table instead (relvm/ops/elementwise.py).
 """
 
 from __future__ import annotations

@@ -161,6 +161,61 @@ class IfStatement:
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
 
 
+def operands_of(statement: Statement) -> tuple[Operand, ...]:
+    """Return the operands that a statement reads, without those of the statements in its blocks.
+
+    The release of a register is not a read.
+    """
+    match statement:
+        case IfStatement(cond):
+            return (cond,)
+        case ResetStatement():
+            return ()
+    return statement.args
+
+
+def written_registers(statement: Statement) -> frozenset[int]:
+    """Return the registers that a statement writes, without those that the statements in its blocks write."""
+    match statement:
+        case CallStatement(destination=int(register)) | PrimStatement(destination=register):
+            return frozenset((register,))
+    return frozenset()
+
+
+def blocks_of(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """Return the blocks of statements that a statement contains."""
+    return (statement.then, statement.orelse) if isinstance(statement, IfStatement) else ()
+
+
+def map_operands(function: Callable[[Operand], Operand], statement: Statement) -> Statement:
+    """Return `statement` with `function` applied to the operands that it reads (`operands_of`)."""
+    match statement:
+        case IfStatement(cond):
+            return replace(statement, cond=function(cond))
+        case ResetStatement():
+            return statement
+    return replace(statement, args=tuple(map(function, statement.args)))
+
+
+def map_blocks(function: Callable[[tuple[Statement, ...]], tuple[Statement, ...]], statement: Statement) -> Statement:
+    """Return `statement` with `function` applied to the blocks that it contains."""
+    if isinstance(statement, IfStatement):
+        return replace(statement, then=function(statement.then), orelse=function(statement.orelse))
+    return statement
+
+
+def map_statements(function: Callable[[Statement], Statement], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return the statements of `body` with `function` applied to each.
+
+    For a statement with blocks, `function` is applied to the statements of the blocks instead.
+    """
+
+    def mapped(block: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(map_blocks(mapped, item) if blocks_of(item) else function(item) for item in block)
+
+    return mapped(body)
+
+
 def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Return the source locations (origins) of a statement that replaces two statements, without duplicates.
 
@@ -173,9 +228,8 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Yield the statements of a block in printed order, including the statements in branches."""
     for statement in body:
         yield statement
-        if isinstance(statement, IfStatement):
-            yield from statements_in(statement.then)
-            yield from statements_in(statement.orelse)
+        for block in blocks_of(statement):
+            yield from statements_in(block)
 
 
 def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iterator[FunctionKey]:
@@ -183,15 +237,10 @@ def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iter
 
     functions: the function table.
     """
-    stack = list(routine.body)
-    while stack:
-        statement = stack.pop()
-        if isinstance(statement, IfStatement):
-            stack += [*statement.then, *statement.orelse]
-            continue
+    for statement in statements_in(routine.body):
         if isinstance(statement, CallStatement | TailCallStatement):
             yield statement.function
-        for operand in getattr(statement, "args", ()):
+        for operand in operands_of(statement):
             if isinstance(operand, FunctionItem):
                 yield functions[operand.index]
 
@@ -257,15 +306,6 @@ class LirModule(Displayed):
         head = f"<LirModule of {len(self.routines)} routines and {len(self.kernels)} kernels>"
         return "\n".join((head, *map(str, self.routines), *map(str, self.kernels)))
 
-
-def map_statements(function: Callable[[Statement], Statement], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements of `body` with `function` applied to each.
-
-    For an IfStatement, `function` is applied to the statements of its branches instead.
-    """
-    return tuple(
-        replace(item, then=map_statements(function, item.then), orelse=map_statements(function, item.orelse))
-        if isinstance(item, IfStatement)
-        else function(item)
-        for item in body
-    )
+    def map_bodies(self, function: Callable[[Routine], tuple[Statement, ...]]) -> LirModule:
+        """Return the module with `function(routine)` as the body of each routine."""
+        return replace(self, routines=tuple(replace(each, body=function(each)) for each in self.routines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relvm.errors import RelvmNameError, RelvmVerifyError, known_names
-from relvm.lir.routine import ConstantItem, FunctionItem, LirModule, statements_in, used_functions
+from relvm.lir.routine import ConstantItem, FunctionItem, LirModule, operands_of, statements_in, used_functions
 
 
 def verify_tables(module: LirModule) -> None:
@@ -24,7 +24,7 @@ def verify_tables(module: LirModule) -> None:
             raise RelvmNameError(f"no {key.kind} {key.name}{known_names(key.name, [name for _, name in own])}")
     for routine in module.routines:
         for statement in statements_in(routine.body):
-            for operand in (*getattr(statement, "args", ()), getattr(statement, "cond", None)):
+            for operand in operands_of(statement):
                 match operand:
                     case ConstantItem(index):
                         _expect_entry(routine.name, "constant", index, module.constants)

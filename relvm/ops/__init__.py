@@ -2,22 +2,9 @@
 
 # ruff: noqa: F401  (this module re-exports the imported names)
 
-from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention
-from relvm.ops.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from relvm.ops.blockwise_quant_matmul import matmul_blockwise_quant
 from relvm.ops.col2im import col2im
-from relvm.ops.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    not_equal,
-)
 from relvm.ops.conv_by_size import conv_by_size
 from relvm.ops.conv_int8 import conv_integer
 from relvm.ops.conv_int8_packed import conv_integer_packed
@@ -25,6 +12,57 @@ from relvm.ops.conv_winograd import conv_winograd
 from relvm.ops.convolution import conv
 from relvm.ops.cumulative import cumprod, cumsum
 from relvm.ops.decision_trees import tree_leaves
+from relvm.ops.elementwise import abs_ as abs
+from relvm.ops.elementwise import (
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    cos,
+    cosh,
+    divide,
+    equal,
+    erf,
+    exp,
+    floor,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    modulo,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    reciprocal,
+    relu,
+    remainder,
+    shift_left,
+    shift_right,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    subtract,
+    tan,
+    tanh,
+)
+from relvm.ops.elementwise import round_ as round
 from relvm.ops.gather import gather, gather_elements, gather_nd
 from relvm.ops.grid_sample import grid_sample
 from relvm.ops.interpolate import interpolate, iota
@@ -43,7 +81,6 @@ from relvm.ops.lists import (
 )
 from relvm.ops.matmul import matmul, matmul_packed
 from relvm.ops.matmul_int8 import matmul_integer, matmul_integer_packed
-from relvm.ops.mod import modulo, remainder
 from relvm.ops.nms import non_max_suppression
 from relvm.ops.pad import pad
 from relvm.ops.pairwise_coupling import pairwise_coupling
@@ -88,25 +125,4 @@ from relvm.ops.strings import (
     string_to_number,
     string_tokens,
 )
-from relvm.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, log1p, sinh, tan
-from relvm.ops.unary import abs_ as abs
-from relvm.ops.unary import (
-    ceil,
-    clip,
-    cos,
-    erf,
-    exp,
-    floor,
-    identity,
-    log,
-    negative,
-    reciprocal,
-    relu,
-    sigmoid,
-    sign,
-    sin,
-    sqrt,
-    tanh,
-)
-from relvm.ops.unary import round_ as round
-from relvm.ops.where_cast import bit_cast, cast, saturating_cast, where
+from relvm.ops.where_cast import bit_cast, cast, clip, identity, saturating_cast, where

@@ -17,8 +17,7 @@ from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
-from relvm.ops.arithmetic import divide, subtract
-from relvm.ops.unary import exp
+from relvm.ops.elementwise import divide, exp, subtract
 
 
 def _larger(total: Scalar, x: Scalar) -> Scalar:

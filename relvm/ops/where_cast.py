@@ -1,15 +1,34 @@
-"""Elementwise selection, and conversion of dtypes."""
+"""Elementwise operators with their own type rules: selection, clamping, and conversion of dtypes."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, F64, I32, I64, STR, DType, dtype_of
 from relvm.ir.operator import expect, op
-from relvm.ir.type_rules import broadcast, expect_bool, expect_same_dtype, expect_tensor, with_dtype
+from relvm.ir.type_rules import broadcast, expect_bool, expect_numeric, expect_same_dtype, expect_tensor, with_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
-from relvm.kernels.lowering_rules import elementwise
+from relvm.kernels.lowering_rules import ALIAS, elementwise
+
+
+@op("identity", numpy=lambda x: x, lower=ALIAS, moves=True)
+def identity(x: TensorType) -> TensorType:
+    """x, unchanged.
+
+    x: any tensor.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if the argument is not a tensor.
+    Source: ONNX Identity-16.
+
+    Examples:
+
+        >>> run("identity(x)", x=[1, 2])
+        [1 2]
+    """
+    expect_tensor("identity", x=x)
+    return x
 
 
 @op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
@@ -31,6 +50,44 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     expect_bool("where", cond=cond)
     expect_same_dtype("where", x=x, y=y)
     return broadcast("where", x.dtype, cond, x, y)
+
+
+def _numpy_clip(x: np.ndarray, *, min: float | None, max: float | None) -> np.ndarray:
+    at_least = x if min is None else np.maximum(x, np.asarray(min, x.dtype))
+    return at_least if max is None else np.minimum(at_least, np.asarray(max, x.dtype))
+
+
+def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
+    at_least = x if min is None else Select(x < min, Literal(min, x.dtype), x)
+    return at_least if max is None else Select(x > max, Literal(max, x.dtype), at_least)
+
+
+@op("clip", numpy=_numpy_clip, lower=elementwise(_clip))
+def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -> TensorType:
+    """x clamped to [`min`, `max`], elementwise; NaN stays NaN.
+
+    x: a tensor of an integer or float dtype.
+    min, max: numbers that the dtype of x can represent, with min <= max.  None means that there is no bound.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.  Raises RelvmArgumentError if a bound is not such a number.
+    Source: ONNX Clip-13.
+
+    Examples:
+
+        >>> run("clip(x, min=0.0, max=1.0)", x=[-1.0, 0.5, 2.0])
+        [0.  0.5 1. ]
+    """
+    expect_numeric("clip", x=x)
+    for name, bound in (("min", min), ("max", max)):
+        fits = bound is None or (isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound)
+        expect(fits, "clip: {} is {!r}, expected a number or None", name, bound, error=RelvmArgumentError)
+        if bound is not None and x.known_dtype.is_integer:
+            lowest, highest = x.known_dtype.limits
+            fits = isinstance(bound, int) and lowest <= bound <= highest
+            expect(fits, "clip: {} is {!r}, which {} cannot represent", name, bound, x.dtype, error=RelvmArgumentError)
+    ordered = min is None or max is None or min <= max
+    expect(ordered, "clip: min {} exceeds max {}", min, max, error=RelvmArgumentError)
+    return x
 
 
 def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:

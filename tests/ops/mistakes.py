@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ops.mistake import F32, UNTYPED, Mistake, shape, tensor
+from ops.sample_values import names_of
 from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.types import OBJECT, PrimType
+from relvm.ops.elementwise import arithmetic, bitwise, comparison, float_function, logical, numeric_function
 
-_BINARY = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "modulo", "remainder")
-_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-_FLOAT_UNARY = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
-_FLOAT_UNARY += ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "log1p")
 _REDUCTIONS = ("sum", "prod", "mean", "max", "min")
 
 
 def _elementwise() -> list[Mistake]:
     rows = []
-    for op in (*_BINARY, *_COMPARISONS):
+    for op in names_of(arithmetic, comparison):
         rows += [
             Mistake(op, (tensor("f32", "3"), tensor("i64", "3")), "x has dtype f32 and y has i64; cast one"),
             Mistake(
@@ -40,16 +38,16 @@ def _elementwise() -> list[Mistake]:
         ]
     rows += [
         Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float")
-        for op in _BINARY
+        for op in names_of(arithmetic)
     ]
-    for op in ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"):
+    for op in names_of(bitwise):
         rows.append(Mistake(op, (F32, F32), "x has dtype f32, expected an integer dtype"))
         rows.append(Mistake(op, (tensor("i8"), tensor("u8")), "x has dtype i8 and y has u8"))
-    for op in ("logical_and", "logical_or"):
+    for op in names_of(logical):
         rows.append(Mistake(op, (tensor("bool"), tensor("i8")), "y has dtype i8, expected bool"))
-    for op in _FLOAT_UNARY:
+    for op in names_of(float_function):
         rows.append(Mistake(op, (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"))
-    for op in ("negative", "abs", "sign", "relu", "clip"):
+    for op in (*names_of(numeric_function), "clip"):
         rows.append(Mistake(op, (tensor("bool", "2"),), "x has dtype bool, expected an integer or float dtype"))
     wrong = [
         ({"min": 2, "max": 1}, "min 2 exceeds max 1"),

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from relvm.ir.operator import operators
+from relvm.ops.elementwise import Kind
+
 FLOATS = ("f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 NUMBERS = FLOATS + INTEGERS
@@ -33,6 +36,12 @@ class Sample:
     def __str__(self) -> str:
         attributes = [f"{name}={value}" for name, value in self.attributes.items()]
         return f"{self.op}({', '.join([*map(_text, self.args), *attributes])})"
+
+
+def names_of(*kinds: Kind) -> list[str]:
+    """Return the names of the elementwise operators of the given kinds."""
+    rules = [kind.type_rule for kind in kinds]
+    return [name for name, op in operators().items() if getattr(op.type_rule, "func", None) in rules]
 
 
 def _text(arg: Any) -> str:

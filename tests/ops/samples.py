@@ -11,7 +11,7 @@ from ops.byte_samples import block_samples, integer_convolution_samples, integer
 from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.region_samples import bit_samples, region_samples, row_samples, sampled_samples, suppression_samples
-from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array
+from ops.sample_values import FLOATS, INTEGERS, NUMBERS, NUMPY_NAMES, Sample, array, names_of
 from ops.string_samples import string_samples
 
 from relvm.errors import RelvmShapeError
@@ -19,6 +19,7 @@ from relvm.kernels.gemm.packing import pack_columns
 from relvm.kernels.rnn.activations import ACTIVATIONS
 from relvm.ops.attention import ABSENT
 from relvm.ops.conv_winograd import transform_windows
+from relvm.ops.elementwise import arithmetic, bitwise, comparison, float_function, logical, numeric_function
 
 _SHAPES = [
     ((), ()),
@@ -46,7 +47,9 @@ _TILED = (
 
 
 def binary_samples() -> Iterator[Sample]:
-    for op in ("add", "subtract", "multiply", "divide", "maximum", "minimum"):
+    for op in names_of(arithmetic):
+        if op in ("power", "modulo", "remainder"):
+            continue
         for dtype in NUMBERS:
             yield Sample(op, (array(dtype, 6, 7), array(dtype, 6, 7)))
         for x, y in _SHAPES:
@@ -72,7 +75,7 @@ def more_binary_samples() -> Iterator[Sample]:
         yield Sample(op, (x, np.array([-1, 0, 2, 2, -2, -2, 0, -3], np.int8)))
         x, y = np.meshgrid(*[np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -1.5])] * 2)
         yield Sample(op, (x, y))
-    for op in ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"):
+    for op in names_of(bitwise):
         for dtype in INTEGERS:
             yield Sample(op, (array(dtype, 6, 7), array(dtype, 7)))
         yield Sample(op, (array("u8", 0, 7), array("u8")))
@@ -89,13 +92,13 @@ def more_binary_samples() -> Iterator[Sample]:
 
 
 def comparison_samples() -> Iterator[Sample]:
-    for op in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+    for op in names_of(comparison):
         for dtype in ("bool", *NUMBERS):
             x, y = array(dtype, 5, 4), array(dtype, 5, 4)
             y[0] = x[0]
             yield Sample(op, (x, y))
         yield Sample(op, (array("f32", 2, 1, 5), array("f32", 3, 1)))
-    for op in ("logical_and", "logical_or"):
+    for op in names_of(logical):
         yield Sample(op, (array("bool", 4, 5), array("bool", 5)))
         yield Sample(op, (array("bool"), array("bool")))
     yield Sample("logical_not", (array("bool", 3, 2),))
@@ -103,14 +106,12 @@ def comparison_samples() -> Iterator[Sample]:
 
 
 def unary_samples() -> Iterator[Sample]:
-    functions = ("floor", "ceil", "round", "sqrt", "exp", "log", "sin", "cos", "tanh", "erf", "sigmoid", "reciprocal")
-    more = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "log1p")
-    for op in (*functions, *more):
+    for op in names_of(float_function):
         for dtype in FLOATS:
             yield Sample(op, (array(dtype, 4, 9),))
         yield Sample(op, (array("f32"),))
         yield Sample(op, (array("f32", 0, 2),))
-    for op in ("negative", "abs", "sign", "relu", "clip"):
+    for op in (*names_of(numeric_function), "clip"):
         for dtype in NUMBERS:
             attributes = {"min": 2, "max": 3} if op == "clip" else {}
             yield Sample(op, (array(dtype, 4, 9),), attributes)

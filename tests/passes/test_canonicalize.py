@@ -1,10 +1,13 @@
-"""Tests of the rewrite rules of canonicalize: each rule has a golden case, and results do not change.
+"""Tests of the rewrite rules of canonicalize: each has a golden case or a pattern, and results do not change.
 
 Even the signs of zeros are the same.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +16,10 @@ from support.golden_cases import read_cases
 from tensor_programs import Programs, operators, results, symbolic
 
 from relvm import ops
+from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module
-from relvm.ir.dtypes import BOOL, F32
-from relvm.ir.expr import Binding, Expr, Module, OpCall, Shape, Var, constant
+from relvm.ir.dtypes import BOOL, F32, I32
+from relvm.ir.expr import Binding, Expr, Function, Module, OpCall, Shape, Var, constant
 from relvm.ir.interpreter import evaluate
 from relvm.ir.node import walk
 from relvm.ir.operator import operators as all_operators
@@ -23,7 +27,7 @@ from relvm.ir.symbolic import evaluate_with
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import PrimType, TensorType
 from relvm.passes.canonicalize.canonicalize import canonicalize, rules_of
-from relvm.passes.canonicalize.rule import Definitions
+from relvm.passes.canonicalize.rule import Rewrite, Rule, instantiate
 from relvm.passes.constant_folding import constant_folding
 from relvm.passes.dce import dce
 from relvm.passes.pass_manager import run_passes
@@ -36,25 +40,27 @@ def normal(text: str) -> Module:
     return run_passes(infer_types(parse_module(text)), (to_anf, constant_folding))
 
 
-def rules_that_apply(module: Module) -> set[str]:
-    """Return the names of the rules that rewrite an operator of the module, or an operator that other rules created."""
+def rules_that_apply(module: Module) -> set[Rule]:
+    """Return the rules that rewrite an operator of the module, or an operator that other rules created."""
     found = set()
     for _ in range(4):
         calls = {item.var: item.value for item in walk(module) if isinstance(item, Binding)}
         definitions = {var: value for var, value in calls.items() if isinstance(value, OpCall)}
         for call in definitions.values():
             for rule in rules_of(call.op):
-                made = rule(call, Definitions(definitions))
+                made = rule(call, definitions)
                 if made is not None and made.type == call.type:
-                    found.add(rule.__name__)
+                    found.add(rule)
         module = canonicalize(module)
     return found
 
 
-def test_every_rule_has_a_case() -> None:
-    rules = {rule.__name__ for operator in all_operators().values() for rule in rules_of(operator)}
+RULES = dict.fromkeys(rule for operator in all_operators().values() for rule in rules_of(operator))
+
+
+def test_every_rule_without_a_pattern_has_a_case() -> None:
     applied = set().union(*(rules_that_apply(normal(case.source)) for case in CASES))
-    assert applied == rules
+    assert [rule for rule in RULES if rule not in applied and not isinstance(rule, Rewrite)] == []
 
 
 def value_of(type_, sizes: dict, random: np.random.Generator):
@@ -88,7 +94,7 @@ def expect_same(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
 
 
 # These cases have an index out of range, a function as result, or roots, for which NumPy's special values differ from
-# those of C.
+# those of C (test_roots_have_the_special_values_of_c).
 NOT_COMPARED = ("gathering at known places", "a local function", "roots")
 
 
@@ -100,6 +106,34 @@ def test_a_simpler_program_computes_the_same(case) -> None:
     random, sizes = np.random.default_rng(0), {}
     args = [value_of(param.type, sizes, random) for param in before.functions[0].params]
     expect_same(results_of(canonicalize(before), args), results_of(before, args))
+
+
+# The values of the variables in patterns other than operands.
+VALUES = {"s": Shape((2, 3)), "t": Shape((4, 2, 3)), "dtype": "f32", "wide": "f64", "low": None, "high": None}
+
+
+def programs_of(rewrite: Rewrite) -> Iterator[Module]:
+    """Yield programs of the form of the pattern, with tensors and neutral elements as operands."""
+    f = rewrite.pattern.op
+    for dtype, shape, to in itertools.product((F32, I32, BOOL), ((2, 3), (3,)), ("i32", "u8")):
+        param = Var("x", type=TensorType(dtype, shape))
+        neutral = constant(f.traits.neutral(dtype), dtype) if f.traits.neutral else param
+        for x, y in ((param, neutral), (neutral, param)):
+            named = {"x": x, "y": y, "to": to, "min": 0, "max": 1, **VALUES}
+            values = {part: named[part.name] for part in walk(rewrite.pattern) if isinstance(part, Var)}
+            with suppress(RelvmError):
+                call = instantiate(rewrite.pattern, values)
+                yield run_passes(infer_types(Module((Function("main", (param,), call),))), (to_anf,))
+
+
+@pytest.mark.parametrize(
+    "rewrite", [rule for rule in RULES if isinstance(rule, Rewrite)], ids=lambda rule: rule.pattern.op.name
+)
+def test_a_program_of_the_form_of_a_pattern_is_rewritten_and_computes_the_same(rewrite: Rewrite) -> None:
+    before = next(module for module in programs_of(rewrite) if rewrite in rules_that_apply(module))
+    args = [value_of(before.functions[0].params[0].type, {}, np.random.default_rng(0))]
+    if not any(isinstance(part, OpCall) and part.op is ops.sqrt for part in walk(rewrite.replacement)):
+        expect_same(results_of(canonicalize(before), args), results_of(before, args))
 
 
 def test_roots_have_the_special_values_of_c() -> None:

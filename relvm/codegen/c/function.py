@@ -29,6 +29,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
     always_tail_calls,
+    blocks_of,
     builtin,
     statements_in,
 )
@@ -318,9 +319,7 @@ class _Printer:
 
 def _has_long_block(body: tuple[Statement, ...]) -> bool:
     """Return whether `body`, or a block nested in it, is so long that it is split into several C functions."""
-    if len(body) > PART_STATEMENTS:
-        return True
-    return any(isinstance(s, IfStatement) and (_has_long_block(s.then) or _has_long_block(s.orelse)) for s in body)
+    return len(body) > PART_STATEMENTS or any(_has_long_block(block) for each in body for block in blocks_of(each))
 
 
 def _report_failure_at(instruction: int | None, line: str) -> str:

@@ -140,8 +140,7 @@ def _without_kernels(module: LirModule) -> LirModule:
     def through_table(item: Statement) -> Statement:
         return replace(item, kernel=False) if isinstance(item, CallStatement) and item.kernel else item
 
-    routines = tuple(replace(r, body=map_statements(through_table, r.body)) for r in module.routines)
-    return replace(module, kernels=(), routines=routines)
+    return replace(module, kernels=()).map_bodies(lambda routine: map_statements(through_table, routine.body))
 
 
 def print_c(

@@ -40,7 +40,7 @@ from relvm.ir.printer import module_lines
 from relvm.ir.verifier import Stage
 from relvm.kernels.statement_origins import statement_origins
 from relvm.lir.printer import routine_lines
-from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
+from relvm.lir.routine import CallStatement, LirModule, PrimStatement, Statement, map_statements, statements_in
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
 from relvm.quoting import c_comment, terminal
@@ -343,8 +343,8 @@ def _kernel_lines(lir: LirModule) -> Iterator[Line]:
 def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
     """Return the source locations of all calls of each kernel, by the name of the kernel."""
     called: dict[str, dict[str, None]] = {}
-    for statement in _call_statements(lir):
-        if statement.kernel:
+    for statement in (each for routine in lir.routines for each in statements_in(routine.body)):
+        if isinstance(statement, CallStatement) and statement.kernel:
             called.setdefault(statement.function.name, {}).update(dict.fromkeys(statement.origins))
     return {name: tuple(origins) for name, origins in called.items()}
 
@@ -361,34 +361,17 @@ def _routine_c_lines(lir: LirModule) -> Iterator[Line]:
     statements: list[CallStatement | PrimStatement] = []
 
     def marked(statement: Statement) -> Statement:
-        match statement:
-            case IfStatement(_, then, orelse):
-                return replace(statement, then=tuple(map(marked, then)), orelse=tuple(map(marked, orelse)))
-            case CallStatement() | PrimStatement():
-                statements.append(statement)
-                return replace(statement, comment=f"@{len(statements) - 1}@")
-        return statement
+        if not isinstance(statement, CallStatement | PrimStatement):
+            return statement
+        statements.append(statement)
+        return replace(statement, comment=f"@{len(statements) - 1}@")
 
     def commented(mark: re.Match[str]) -> str:
         comment = c_comment(statements[int(mark[1])].comment)
         return f"/* {comment}{mark[2] or '' if comment else ''}"
 
-    routines = tuple(replace(routine, body=tuple(map(marked, routine.body))) for routine in lir.routines)
-    text = print_c(replace(lir, routines=routines), routines=[routine.name for routine in routines]).routines
+    module = lir.map_bodies(lambda routine: map_statements(marked, routine.body))
+    text = print_c(module, routines=[routine.name for routine in module.routines]).routines
     for line in text.rstrip().split("\n"):
         origins = (statements[int(mark[1])].origins for mark in _MARK.finditer(line))
         yield Line(_MARK.sub(commented, line), tuple(dict.fromkeys(itertools.chain.from_iterable(origins))))
-
-
-def _call_statements(lir: LirModule) -> Iterator[CallStatement]:
-    def within(body: tuple[Statement, ...]) -> Iterator[CallStatement]:
-        for statement in body:
-            if isinstance(statement, CallStatement):
-                yield statement
-            elif isinstance(statement, IfStatement):
-                yield from within(statement.then)
-                yield from within(statement.orelse)
-
-    routine: Routine
-    for routine in lir.routines:
-        yield from within(routine.body)

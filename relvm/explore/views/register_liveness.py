@@ -15,14 +15,15 @@ from relvm.ir.verifier import Stage
 from relvm.lir.routine import (
     CallStatement,
     IfStatement,
-    Operand,
     PrimStatement,
     Register,
     ResetStatement,
     Routine,
     Statement,
     TailCallStatement,
+    operands_of,
     statements_in,
+    written_registers,
 )
 from relvm.quoting import svg_text, terminal
 
@@ -221,7 +222,8 @@ class _LivenessAnalysis:
         after: the registers that are live after them.
         """
         for statement in reversed(body):
-            made, read = _written_registers(statement), _read_registers(statement)
+            made = written_registers(statement)
+            read = frozenset(each.index for each in operands_of(statement) if isinstance(each, Register))
             match statement:
                 case IfStatement(_, then, orelse):
                     before = self.live_before(then, after) | self.live_before(orelse, after) | read
@@ -240,7 +242,7 @@ class _LivenessAnalysis:
         before: the registers that contain a value before them.
         """
         for statement in body:
-            made = _written_registers(statement)
+            made = written_registers(statement)
             for register in before | made:
                 self.held.setdefault(register, []).append(self.numbers[id(statement)])
             match statement:
@@ -253,31 +255,6 @@ class _LivenessAnalysis:
                 case _:
                     before |= made
         return before
-
-
-def _written_registers(statement: Statement) -> frozenset[int]:
-    """Return a set with the register that a statement writes, or an empty set if it writes none.
-
-    Registers that the branches of an `if` write are not included.
-    """
-    match statement:
-        case CallStatement(destination=int(register)) | PrimStatement(destination=register):
-            return frozenset((register,))
-    return frozenset()
-
-
-def _read_registers(statement: Statement) -> frozenset[int]:
-    """Return the registers that a statement reads.
-
-    Registers that its branches read are not included.  The release of a register is not a read.
-    """
-    operands: tuple[Operand, ...] = ()
-    match statement:
-        case CallStatement(args=args) | PrimStatement(args=args) | TailCallStatement(args=args):
-            operands = args
-        case IfStatement(cond):
-            operands = (cond,)
-    return frozenset(operand.index for operand in operands if isinstance(operand, Register))
 
 
 def _counts_by_statement(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:

@@ -7,15 +7,17 @@ from dataclasses import replace
 from relvm.lir.routine import (
     COPY,
     CallStatement,
-    IfStatement,
     LirModule,
     Operand,
     PrimStatement,
     Register,
-    ResetStatement,
     Statement,
-    TailCallStatement,
+    map_blocks,
+    map_operands,
     merge_origins,
+    operands_of,
+    statements_in,
+    written_registers,
 )
 
 
@@ -32,34 +34,18 @@ def copy_coalescing(module: LirModule) -> LirModule:
     The change is correct because each value has its own register, and no statement before the copy reads the
     destination of the copy.
     """
-    return replace(module, routines=tuple(replace(each, body=_coalesce_block(each.body)) for each in module.routines))
+    return module.map_bodies(lambda routine: _coalesce_block(routine.body))
 
 
 def _coalesce_block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Return the block `body` without unnecessary copies, also inside nested ifs."""
-    body = tuple(map(_coalesce_branches, body))
+    body = tuple(map_blocks(_coalesce_block, statement) for statement in body)
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
-            name == COPY and any(_writes(statement, index) for statement in before)
+            name == COPY and any(index in written_registers(statement) for statement in statements_in(tuple(before)))
         ):
             return tuple(_redirect(statement, index, copy, target) for statement in before)
     return body
-
-
-def _coalesce_branches(statement: Statement) -> Statement:
-    if isinstance(statement, IfStatement):
-        return replace(statement, then=_coalesce_block(statement.then), orelse=_coalesce_block(statement.orelse))
-    return statement
-
-
-def _writes(statement: Statement, register: int) -> bool:
-    """Return whether `statement`, or a statement inside it, writes register `register`."""
-    match statement:
-        case CallStatement(destination=destination) | PrimStatement(destination=destination):
-            return destination == register
-        case IfStatement(then=then, orelse=orelse):
-            return any(_writes(inner, register) for inner in (*then, *orelse))
-    return False
 
 
 def _redirect(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
@@ -72,27 +58,20 @@ def _redirect(statement: Statement, register: int, copy: CallStatement, target: 
     def operand(value: Operand) -> Operand:
         return Register(target) if value == Register(register) else value
 
-    match statement:
-        case ResetStatement():
-            return statement
-        case TailCallStatement(args=args):
-            return replace(statement, args=tuple(map(operand, args)))
-        case IfStatement(cond, then, orelse):
-            then, orelse = (
-                tuple(_redirect(inner, register, copy, target) for inner in branch) for branch in (then, orelse)
-            )
-            return replace(statement, cond=operand(cond), then=then, orelse=orelse)
-    redirected = replace(statement, args=tuple(map(operand, statement.args)))
-    if (
-        statement.destination is None and statement.comment and copy.comment
-    ):  # the arguments of a kernel include the tensors that it writes
-        names = statement.comment.split(", ")
-        written = statement.args[-len(names) :]
+    def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(_redirect(inner, register, copy, target) for inner in body)
+
+    redirected = map_blocks(block, map_operands(operand, statement))
+    if not isinstance(redirected, CallStatement | PrimStatement):
+        return redirected
+    if redirected.destination is None and redirected.comment and copy.comment:
+        names = redirected.comment.split(", ")
+        written = operands_of(statement)[-len(names) :]  # the last arguments of a kernel are the tensors that it writes
         names = [
             copy.comment if value == Register(register) else name for name, value in zip(names, written, strict=True)
         ]
         return replace(redirected, comment=", ".join(names))
-    if statement.destination != register:
+    if redirected.destination != register:
         return redirected
-    comment, origins = copy.comment or statement.comment, merge_origins(statement.origins, copy.origins)
+    comment, origins = copy.comment or redirected.comment, merge_origins(redirected.origins, copy.origins)
     return replace(redirected, destination=target, comment=comment, origins=origins)

@@ -26,4 +26,4 @@ def devirtualize_calls(module: LirModule) -> LirModule:
                     return replace(item, function=callee, args=tuple(args))
         return item
 
-    return replace(module, routines=tuple(replace(r, body=map_statements(direct, r.body)) for r in module.routines))
+    return module.map_bodies(lambda routine: map_statements(direct, routine.body))

@@ -23,6 +23,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
     builtin,
+    operands_of,
     statements_in,
 )
 from relvm.tables import PRIM_OPERATORS
@@ -192,7 +193,7 @@ def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) 
     for statement in statements_in(routine.body[len(routine.params) :]):
         if isinstance(statement, ResetStatement):
             return False
-        operands = (statement.cond,) if isinstance(statement, IfStatement) else statement.args
+        operands = operands_of(statement)
         if any(_letter(operand, known) is None for operand in operands):
             return False
         callee = getattr(statement, "function", None)

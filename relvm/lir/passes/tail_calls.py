@@ -13,9 +13,9 @@ from relvm.lir.routine import (
     LirModule,
     Register,
     ResetStatement,
-    Routine,
     Statement,
     TailCallStatement,
+    blocks_of,
     merge_origins,
 )
 
@@ -29,11 +29,7 @@ def tail_calls(module: LirModule) -> LirModule:
     If an `if` precedes the copy, the copy is first moved to the ends of both branches.
     """
     functions = {routine.key for routine in module.routines} | set(INVOKES)
-    return replace(module, routines=tuple(_convert_routine(routine, functions) for routine in module.routines))
-
-
-def _convert_routine(routine: Routine, functions: set[FunctionKey]) -> Routine:
-    return replace(routine, body=_convert_end(routine.body, len(routine.params), functions))
+    return module.map_bodies(lambda routine: _convert_end(routine.body, len(routine.params), functions))
 
 
 def _convert_end(body: tuple[Statement, ...], result: int, functions: set[FunctionKey]) -> tuple[Statement, ...]:
@@ -89,9 +85,4 @@ def _change_destination(body: tuple[Statement, ...], copy: CallStatement) -> tup
 
 
 def _ends_with_tail_call(body: tuple[Statement, ...]) -> bool:
-    match body[-1]:
-        case TailCallStatement():
-            return True
-        case IfStatement(_, then, orelse):
-            return _ends_with_tail_call(then) or _ends_with_tail_call(orelse)
-    return False
+    return isinstance(body[-1], TailCallStatement) or any(map(_ends_with_tail_call, blocks_of(body[-1])))

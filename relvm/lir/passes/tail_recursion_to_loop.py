@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.lir.routine import (
-    IfStatement,
     LirModule,
     Operand,
     PrimStatement,
@@ -13,6 +12,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
+    map_blocks,
 )
 from relvm.tables import PRIM_OPERATORS
 
@@ -28,15 +28,15 @@ def tail_recursion_to_loop(module: LirModule) -> LirModule:
 
     If a statement writes a parameter and cannot fail, it is moved after the statements that still read the old value.
     """
-    return replace(module, routines=tuple(replace(r, body=_convert_block(r.body, r)) for r in module.routines))
+    return module.map_bodies(lambda routine: _convert_block(routine.body, routine))
 
 
 def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ...]:
     match body:
         case [*before, TailCallStatement(function=function) as call] if function == routine.key:
             return _write_parameters(before, call, len(routine.params))
-        case [*before, IfStatement(_, then, orelse) as last]:
-            return (*before, replace(last, then=_convert_block(then, routine), orelse=_convert_block(orelse, routine)))
+        case [*before, last]:
+            return (*before, map_blocks(lambda block: _convert_block(block, routine), last))
     return body
 
 

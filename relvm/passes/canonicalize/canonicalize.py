@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
-from relvm.kernels.lowering_rules import Pointwise
 from relvm.ops.folding import FoldingBudget
 from relvm.passes.canonicalize import elementwise_rules, movement_rules
 from relvm.passes.canonicalize.rule import Definitions, Rule
 from relvm.passes.constant_folding import evaluate, make_budget
 from relvm.passes.pass_manager import module_pass
-
-RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
-POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # for every elementwise operator, tried after its own rules
 
 _MAX_STEPS = 32  # maximum number of rules applied to one operator, in case a program is built to need many
 
@@ -93,7 +90,7 @@ class _Canonicalizer:
         result_var: the variable to which `call` is bound.  The names of new variables are derived from its name.
         """
         for _ in range(_MAX_STEPS):
-            simpler = apply_one_rule(call, Definitions(self.definitions), self.budget)
+            simpler = apply_one_rule(call, self.definitions, self.budget)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler
             args = tuple(self.simplify_argument(arg, result_var, bindings) for arg in simpler.args)
@@ -136,7 +133,7 @@ def apply_one_rule(call: OpCall, definitions: Definitions, budget: FoldingBudget
     return None
 
 
+@functools.cache
 def rules_of(operator: Operator) -> tuple[Rule, ...]:
     """Return the rules for an operator, in the order in which they are tried."""
-    own = (*elementwise_rules.rules_of_traits(operator.traits), *RULES.get(operator, ()))
-    return (*own, *POINTWISE_RULES) if isinstance(operator.lower, Pointwise) else own
+    return (*elementwise_rules.rules_of(operator), *movement_rules.RULES.get(operator, ()))

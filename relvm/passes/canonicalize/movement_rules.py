@@ -10,7 +10,7 @@ from relvm import ops
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 from relvm.ir.operator import Operator
 from relvm.ir.types import ShapeType
-from relvm.passes.canonicalize.rule import Definitions, Rule
+from relvm.passes.canonicalize.rule import Definitions, Rule, find_call
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
 _MAX_PARTS = 32  # maximum number of arguments of a merged concatenation
@@ -25,7 +25,7 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
-    inner = definitions.find_call(x, *_VIEWS)
+    inner = find_call(definitions, x, *_VIEWS)
     if inner is None or shape is None:
         return None
     (source, *_) = inner.args
@@ -34,7 +34,7 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge two transpositions: transpose(transpose(x))   ->   transpose(x),   with both permutations combined"""
-    inner = definitions.find_call(call.args[0], ops.transpose)
+    inner = find_call(definitions, call.args[0], ops.transpose)
     if inner is None or call.tensor_type.rank is None:
         return None
     first, second = permutation_of(inner), permutation_of(call)
@@ -92,7 +92,7 @@ def _bounds_of_range(indices: range) -> tuple[int, int, int]:
 
 def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge two slices: slice(slice(x))   ->   slice(x),   if each axis that both slices affect has a known size"""
-    inner = definitions.find_call(call.args[0], ops.slice)
+    inner = find_call(definitions, call.args[0], ops.slice)
     if inner is None or call.tensor_type.shape is None:
         return None
     (x,), bounds = inner.args, _slice_bounds(inner)
@@ -119,7 +119,7 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
     slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if the slice affects only axes along which x has size 1
     """
-    inner = definitions.find_call(call.args[0], ops.broadcast_to)
+    inner = find_call(definitions, call.args[0], ops.broadcast_to)
     if inner is None or call.tensor_type.shape is None:
         return None
     x = inner.args[0]
@@ -137,7 +137,7 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
     slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other operands
     """
-    inner = definitions.find_call(call.args[0], ops.concat)
+    inner = find_call(definitions, call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
         return None
     axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _slice_bounds(call)
@@ -202,7 +202,7 @@ def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     axis = dict(call.attributes)["axis"] % rank
     parts: list[Expr] = []
     for part in call.args:
-        inner = definitions.find_call(part, ops.concat)
+        inner = find_call(definitions, part, ops.concat)
         if inner is not None and dict(inner.attributes)["axis"] % rank == axis:
             parts += inner.args
         else:
@@ -242,7 +242,7 @@ def matmul_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     """
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
-        inner = definitions.find_call(args[at], ops.transpose)
+        inner = find_call(definitions, args[at], ops.transpose)
         rank = inner.tensor_type.rank if inner is not None else None
         if inner is None or rank is None or rank < 2:
             continue
@@ -262,10 +262,10 @@ def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
     The rule also applies if there is a transposition between `pad` and `conv`, as in conv(transpose(pad(x))), or a view
     that only inserts, removes or moves axes of size 1.
     """
-    moved = definitions.find_call(call.args[0], ops.pad, ops.transpose, *_VIEWS)
+    moved = find_call(definitions, call.args[0], ops.pad, ops.transpose, *_VIEWS)
     if moved is None:
         return None
-    image = moved if moved.op is ops.pad else definitions.find_call(moved.args[0], ops.pad)
+    image = moved if moved.op is ops.pad else find_call(definitions, moved.args[0], ops.pad)
     if image is None or image.tensor_type.shape is None or moved.tensor_type.shape is None:
         return None
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
