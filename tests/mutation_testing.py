@@ -7,14 +7,19 @@ A change replaces a comparison, `and` or `or`, plus or minus, a truth value or a
 Changes are drawn at random, with the same probability for each token.  They are made in a copy of the last commit; the
 checkout stays as it is.
 
-A Python change is given to the fast tests, and if they pass, to the tests in the folder of the changed file.  A C
-change is given to the C tests.  Each change is printed with the tests that noticed it, and the shares at the end.  Read
-each change that nobody noticed: either it changes nothing, or a test is missing.
+A Python change is given to the fast tests that execute the changed line, and if they pass, to the tests in the folder
+of the changed file.  A run of the fast tests with coverage, which needs pytest-cov, first finds out which these are.
+It does not see processes that tests start.  If the line is executed at import, the change is given to all fast tests.
+A C change is given to the C tests.
+
+Each change is printed with the tests that noticed it, and the shares at the end.  Read each change that nobody noticed:
+either it changes nothing, or a test is missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import os
 import random
@@ -105,6 +110,36 @@ def draw(language: str, count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(mutants, count)
 
 
+class FastTests:
+    """The fast tests in a copy of the checkout, and the lines that each of them executes."""
+
+    def __init__(self, tree: Path) -> None:
+        from coverage import CoverageData
+
+        if fails(tree, "-m", "fast", "--cov=relvm", "--cov-context=test", "--cov-report="):
+            sys.exit("the fast tests fail without any change")
+        self._tree = tree
+        self._data = CoverageData(str(tree / ".coverage"))
+        self._data.read()
+
+    def notice(self, mutant: Mutant, original: str) -> bool:
+        """Return whether the tests fail.   original: the text of the changed file before the change."""
+        by_line = self._data.contexts_by_lineno(str(self._tree / mutant.path))
+        lines = {mutant.line, _statement_line(original, mutant.line)}
+        contexts = {context.partition("|")[0] for line in lines for context in by_line.get(line, ())}
+        if "" in contexts:  # executed at import
+            return fails(self._tree, "-m", "fast")
+        chosen = self._tree / "chosen_tests.txt"
+        chosen.write_text("".join(f"{name}\n" for name in sorted(contexts)))
+        return bool(contexts) and fails(self._tree, f"@{chosen}")
+
+
+def _statement_line(text: str, line: int) -> int:
+    """Return the first line of the innermost statement that contains a line, as coverage counts it."""
+    statements = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt))
+    return max((node.lineno for node in statements if node.lineno <= line <= (node.end_lineno or 0)), default=line)
+
+
 def fails(tree: Path, *arguments: str) -> bool:
     """Return whether tests fail, or take too long, in a copy of the checkout."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", *arguments]
@@ -116,15 +151,18 @@ def fails(tree: Path, *arguments: str) -> bool:
     return done.returncode not in (0, 5)  # 5: there are no tests
 
 
-def noticed_by(tree: Path, mutant: Mutant) -> str:
-    """Make a change in a copy of the checkout, and return which tests notice it.  The copy is as before afterwards."""
+def noticed_by(tree: Path, mutant: Mutant, fast: FastTests | None) -> str:
+    """Make a change in a copy of the checkout, and return which tests notice it.  The copy is as before afterwards.
+
+    fast: the fast tests, for a change in a Python file.
+    """
     path = tree / mutant.path
     original = path.read_text()
     path.write_text(original[: mutant.start] + mutant.new + original[mutant.end :])
     try:
-        if mutant.path.suffix == ".c":
+        if fast is None:
             return "C tests" if fails(tree, "tests/c/test_c.py") else "nobody"
-        if fails(tree, "-m", "fast"):
+        if fast.notice(mutant, original):
             return "fast tests"
         folder = Path("tests", mutant.path.parts[1])
         return f"{folder}/" if (tree / folder).is_dir() and fails(tree, str(folder)) else "nobody"
@@ -143,10 +181,11 @@ def main() -> None:
         tree = Path(folder, "relvm")
         subprocess.run(["git", "clone", "-q", ROOT, tree], check=True)
         make_importable(tree)
-        if fails(tree, *(("tests/c/test_c.py",) if options.language == "c" else ("-m", "fast"))):
-            sys.exit("the tests fail without any change")
+        if options.language == "c" and fails(tree, "tests/c/test_c.py"):
+            sys.exit("the C tests fail without any change")
+        fast = FastTests(tree) if options.language == "python" else None
         for mutant in draw(options.language, options.count, options.seed):
-            by = noticed_by(tree, mutant)
+            by = noticed_by(tree, mutant, fast)
             found[by if by.endswith("tests") or by == "nobody" else "tests of the folder"] += 1
             print(f"{mutant}: {by}", flush=True)
     print(", ".join(f"{by}: {number} of {options.count}" for by, number in found.most_common()))

@@ -88,7 +88,7 @@ def test_the_guide_has_the_recipes() -> None:
 
 @pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe.trials], ids=str)
 def test_a_recipe_works(recipe: Recipe, copied: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(copied)}
+    environment = os.environ | {"PYTHONPATH": str(copied), "PYTEST_ADDOPTS": ""}  # a recipe can run pytest
     for language, code in recipe.trials:
         command = [sys.executable, "-P", "-c", code] if language == "python" else ["sh", "-ec", code]
         done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, text=True)
