@@ -80,8 +80,10 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_guide_has_the_recipes() -> None:
-    kinds = ["an operator", "an ONNX operator", "an IR pass", "a LIR pass", "a subcommand", "a builtin", "an opcode"]
-    kinds += ["a kernel schedule", "a micro-kernel", "a processor feature"]
+    kinds = [
+        *("an operator", "an ONNX operator", "a front end", "an IR pass", "a LIR pass", "a subcommand", "a builtin"),
+        *("an opcode", "a kernel schedule", "a micro-kernel", "a processor feature"),
+    ]
     assert [recipe.title for recipe in RECIPES] == [f"Add {kind}" for kind in kinds]
     assert "Add a dtype" in re.findall(r"^## (.*)$", GUIDE, re.M)
 
