@@ -102,6 +102,8 @@ class QuantizationReport(Displayed):
         warnings = [f"warning: {_short_name(each.name)}: {each.warning}" for each in self.errors if each.warning]
         if warnings:
             lines += [*warnings, "The errors of these outputs say little.  Measure them on typical inputs."]
+        if all(each.changed == 0 for each in self.errors) and any(each.quantized for each in self.operators.values()):
+            lines.append("warning: no output changed, so the inputs may not reach the quantized operators.")
         return "\n".join(lines)
 
 

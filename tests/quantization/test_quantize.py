@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -379,6 +380,15 @@ def test_warnings_about_outputs_whose_error_says_little(outputs: list[Any], warn
     assert (good.warning, error.warning) == ("", warning)
     report = QuantizationReport("dynamic", "q.onnx", 2, 1, {}, (good, error), len(outputs))
     assert str(report).count("\nwarning: y: ") == str(report).count("say little") == bool(warning)
+
+
+def test_warning_if_no_output_changed() -> None:
+    report = QuantizationReport("dynamic", "q.onnx", 2, 1, {"MatMul": OperatorCount(1, 0)}, (), 1)
+    for change, count in [(0, 1), (0.125, 0)]:
+        meter = ErrorMeter(["x", "y"])
+        x = np.float32([1, 2, 3])
+        meter.add([x, x], [x, x + np.float32(change)])
+        assert str(replace(report, errors=meter.errors())).count("warning: no output changed") == count
 
 
 def test_errors_of_all_kinds_of_outputs() -> None:
