@@ -25,33 +25,33 @@ typedef struct path_node {
 } path_node;
 
 /* A memo entry: `object` has the type whose encoding begins at `type`. */
-typedef struct matched {
+typedef struct memo_entry {
   const rvm_object *object;
   const rvm_value *type;
-} matched;
+} memo_entry;
 
 /* A decoder of the encoded type.  `next` to `end` are the integers not yet read, and `where` begins each error
    message.  `known` is a hash table of objects with more than one reference that have matched, so that none is
    checked twice.  `capacity` is 0 or a power of two. */
-typedef struct reader {
+typedef struct decoder {
   const rvm_value *next, *end;
   rvm_value heap;
   const char *where;
   rvm_value *result;
   rvm_machine *machine;
-  matched *known;
+  memo_entry *known;
   int64_t known_count, capacity;
-} reader;
+} decoder;
 
-static rvm_status wrong_type(const reader *type) {
-  return rvm_fail(type->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the integers do not encode a type");
+static rvm_status fail_encoding(const decoder *in) {
+  return rvm_fail(in->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the integers do not encode a type");
 }
 
 /* Reads the next integer.  At the end, stores 0 and fails. */
-static rvm_status next_int(reader *type, int64_t *number) {
+static rvm_status next_int(decoder *in, int64_t *number) {
   *number = 0;
-  if (type->next == type->end) return wrong_type(type);
-  *number = type->next++->as.i;
+  if (in->next == in->end) return fail_encoding(in);
+  *number = in->next++->as.i;
   return RVM_OK;
 }
 
@@ -66,224 +66,224 @@ static void describe_path(const path_node *path, char text[PATH_BYTES]) {
   snprintf(text + used, PATH_BYTES - used, ", item %lld", (long long)path->item);
 }
 
-static rvm_status fail_kind(const reader *type, const path_node *path, const char *expected, rvm_value value) {
+static rvm_status fail_kind(const decoder *in, const path_node *path, const char *expected, rvm_value value) {
   char path_text[PATH_BYTES], text[RVM_DESCRIPTION_BYTES];
   describe_path(path, path_text);
-  return rvm_fail(type->result, RVM_TYPE_ERROR, "%s%s: expected %s, got %s", type->where, path_text, expected,
+  return rvm_fail(in->result, RVM_TYPE_ERROR, "%s%s: expected %s, got %s", in->where, path_text, expected,
                   rvm_value_describe(value, text));
 }
 
 /* Compares `got` with the next code-value pair.  `subject` precedes the expected number in the message. */
-static rvm_status match_pair(reader *type, const path_node *path, const char *subject, int64_t got) {
+static rvm_status match_pair(decoder *in, const path_node *path, const char *subject, int64_t got) {
   int64_t code, expected;
   rvm_status status;
-  if ((status = next_int(type, &code)) || (status = next_int(type, &expected))) return status;
+  if ((status = next_int(in, &code)) || (status = next_int(in, &expected))) return status;
   if (code == SHAPE_ANY) return RVM_OK;
   if (code == SHAPE_EQUAL_HEAP) {
-    rvm_value heap = type->heap;
+    rvm_value heap = in->heap;
     if (heap.tag == RVM_TAG_NIL || expected < 0 || expected >= heap.as.tensor->dl.shape[0])
-      return rvm_fail(type->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range",
+      return rvm_fail(in->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range",
                       (long long)expected);
     expected = ((const int64_t *)heap.as.tensor->dl.data)[expected];
   } else if (code != SHAPE_EQUAL) {
-    return wrong_type(type);
+    return fail_encoding(in);
   }
   if (got == expected) return RVM_OK;
   char path_text[PATH_BYTES];
   describe_path(path, path_text);
-  return rvm_fail(type->result, RVM_SHAPE_ERROR, "%s%s: expected %s%lld, got %lld", type->where, path_text, subject,
+  return rvm_fail(in->result, RVM_SHAPE_ERROR, "%s%s: expected %s%lld, got %lld", in->where, path_text, subject,
                   (long long)expected, (long long)got);
 }
 
 /* Compares a value's leading dimensions with the next `count pairs...`. */
-static rvm_status match_dims(reader *type, const path_node *path, int32_t rank, const int64_t *dims) {
+static rvm_status match_dims(decoder *in, const path_node *path, int32_t rank, const int64_t *dims) {
   int64_t count;
-  rvm_status status = next_int(type, &count);
-  if (!status && (count < 0 || count > rank)) return wrong_type(type);
+  rvm_status status = next_int(in, &count);
+  if (!status && (count < 0 || count > rank)) return fail_encoding(in);
   for (int64_t i = 0; i < count && !status; i++) {
     char subject[48];
     snprintf(subject, sizeof subject, "dimension %lld to be ", (long long)i);
-    status = match_pair(type, path, subject, dims[i]);
+    status = match_pair(in, path, subject, dims[i]);
   }
   return status;
 }
 
-static rvm_status match_tensor(reader *type, const path_node *path, rvm_value value) {
+static rvm_status match_tensor(decoder *in, const path_node *path, rvm_value value) {
   int64_t rank, dtype;
   rvm_status status;
-  if ((status = next_int(type, &rank)) || (status = next_int(type, &dtype))) return status;
-  if (dtype >= RVM_DTYPE_COUNT) return wrong_type(type);
+  if ((status = next_int(in, &rank)) || (status = next_int(in, &dtype))) return status;
+  if (dtype >= RVM_DTYPE_COUNT) return fail_encoding(in);
   const rvm_tensor *tensor = value.as.tensor;
   if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) && (dtype < 0 || dtype == tensor->dtype))
-    return match_dims(type, path, tensor->dl.ndim, tensor->dl.shape);
+    return match_dims(in, path, tensor->dl.ndim, tensor->dl.shape);
   char expected[80], of_rank[32] = "", of_dtype[32] = "";
   if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
   if (dtype >= 0) snprintf(of_dtype, sizeof of_dtype, "%s dtype %s", rank < 0 ? " of" : " and", rvm_dtype_name(dtype));
   snprintf(expected, sizeof expected, "a tensor%s%s", of_rank, of_dtype);
-  return fail_kind(type, path, expected, value);
+  return fail_kind(in, path, expected, value);
 }
 
-static rvm_status match_shape(reader *type, const path_node *path, rvm_value value) {
+static rvm_status match_shape(decoder *in, const path_node *path, rvm_value value) {
   int64_t rank;
-  rvm_status status = next_int(type, &rank);
+  rvm_status status = next_int(in, &rank);
   if (status) return status;
   if (value.tag == RVM_TAG_SHAPE && (rank < 0 || rank == value.as.shape->rank))
-    return match_dims(type, path, value.as.shape->rank, value.as.shape->dims);
+    return match_dims(in, path, value.as.shape->rank, value.as.shape->dims);
   char expected[48];
   snprintf(expected, sizeof expected, rank < 0 ? "a shape" : "a shape of rank %lld", (long long)rank);
-  return fail_kind(type, path, expected, value);
+  return fail_kind(in, path, expected, value);
 }
 
-static rvm_status match_scalar(reader *type, const path_node *path, rvm_value value) {
+static rvm_status match_scalar(decoder *in, const path_node *path, rvm_value value) {
   int64_t dtype;
-  rvm_status status = next_int(type, &dtype);
+  rvm_status status = next_int(in, &dtype);
   if (status) return status;
-  if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(type, path, "", value.as.i);
+  if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(in, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
-  if (value.tag == tag) return match_pair(type, path, "", 0);
+  if (value.tag == tag) return match_pair(in, path, "", 0);
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
-  return fail_kind(type, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
+  return fail_kind(in, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
 /* Returns the slot of the hash table that holds the entry, or the free slot for it. */
-static matched *find_known(const reader *type, matched entry) {
+static memo_entry *find_known(const decoder *in, memo_entry entry) {
   uint64_t hash =
       ((uint64_t)(uintptr_t)entry.object ^ (uint64_t)(uintptr_t)entry.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
-  int64_t slot = (int64_t)(hash >> 20) & (type->capacity - 1);
-  while (type->known[slot].object && (type->known[slot].object != entry.object || type->known[slot].type != entry.type))
-    slot = (slot + 1) & (type->capacity - 1);
-  return &type->known[slot];
+  int64_t slot = (int64_t)(hash >> 20) & (in->capacity - 1);
+  while (in->known[slot].object && (in->known[slot].object != entry.object || in->known[slot].type != entry.type))
+    slot = (slot + 1) & (in->capacity - 1);
+  return &in->known[slot];
 }
 
-static int is_known(const reader *type, matched entry) { return type->capacity > 0 && find_known(type, entry)->object; }
+static int is_known(const decoder *in, memo_entry entry) { return in->capacity > 0 && find_known(in, entry)->object; }
 
-static rvm_status add_known(reader *type, matched entry) {
-  if (2 * type->known_count >= type->capacity) {
-    reader grown = *type;
-    grown.capacity = type->capacity > 0 ? 2 * type->capacity : 64;
+static rvm_status add_known(decoder *in, memo_entry entry) {
+  if (2 * in->known_count >= in->capacity) {
+    decoder grown = *in;
+    grown.capacity = in->capacity > 0 ? 2 * in->capacity : 64;
     grown.known = rvm_allocate_zeroed((size_t)grown.capacity * sizeof *grown.known);
-    if (!grown.known) return rvm_out_of_memory(type->result);
+    if (!grown.known) return rvm_out_of_memory(in->result);
     rvm_status status = RVM_OK;
-    for (int64_t i = 0; i < type->capacity && !status; i++) {
-      if (type->known[i].object) *find_known(&grown, type->known[i]) = type->known[i];
-      status = rvm_spend(type->machine, 1, type->result);
+    for (int64_t i = 0; i < in->capacity && !status; i++) {
+      if (in->known[i].object) *find_known(&grown, in->known[i]) = in->known[i];
+      status = rvm_spend(in->machine, 1, in->result);
     }
-    rvm_free(status ? grown.known : type->known);
+    rvm_free(status ? grown.known : in->known);
     if (status) return status;
-    *type = grown;
+    *in = grown;
   }
-  *find_known(type, entry) = entry;
-  type->known_count++;
+  *find_known(in, entry) = entry;
+  in->known_count++;
   return RVM_OK;
 }
 
 /* Fails if the C stack is nearly used up.  Each nesting level of the type takes a few frames. */
-static rvm_status check_stack(const reader *type) {
+static rvm_status check_stack(const decoder *in) {
   enum { NEEDED_BYTES = 8 << 10 };
-  if (rvm_stack_left(type->machine) >= NEEDED_BYTES) return RVM_OK;
-  return rvm_fail(type->result, RVM_STACK_OVERFLOW, "%s: the type is nested too deeply for this thread's C stack",
-                  type->where);
+  if (rvm_stack_left(in->machine) >= NEEDED_BYTES) return RVM_OK;
+  return rvm_fail(in->result, RVM_STACK_OVERFLOW, "%s: the type is nested too deeply for this thread's C stack",
+                  in->where);
 }
 
-static rvm_status match(reader *type, const path_node *path, rvm_value value, int32_t depth);
+static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth);
 
 /* Skips an encoded type without a value to compare it with. */
-static rvm_status skip(reader *type, int32_t depth) {
+static rvm_status skip(decoder *in, int32_t depth) {
   int64_t code, number = 0, inner = 0;
-  rvm_status status = rvm_spend(type->machine, 1, type->result);
-  if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
-  if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
+  rvm_status status = rvm_spend(in->machine, 1, in->result);
+  if (status || (status = check_stack(in)) || (status = next_int(in, &code))) return status;
+  if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return fail_encoding(in);
   int64_t skipped = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
     for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
-      if ((status = next_int(type, &number))) return status;
-    skipped = number < 0 || number > type->end - type->next ? -1 : 2 * number;
+      if ((status = next_int(in, &number))) return status;
+    skipped = number < 0 || number > in->end - in->next ? -1 : 2 * number;
   }
-  if (skipped < 0 || skipped > type->end - type->next) return wrong_type(type);
-  type->next += skipped;
-  if (code == TYPE_TUPLE && (status = next_int(type, &inner))) return status;
+  if (skipped < 0 || skipped > in->end - in->next) return fail_encoding(in);
+  in->next += skipped;
+  if (code == TYPE_TUPLE && (status = next_int(in, &inner))) return status;
   if (code == TYPE_LIST || code == TYPE_OPTIONAL) inner = 1;
-  for (int64_t i = 0; i < inner && !status; i++) status = skip(type, depth + 1);
+  for (int64_t i = 0; i < inner && !status; i++) status = skip(in, depth + 1);
   return status;
 }
 
-static rvm_status match_tuple(reader *type, const path_node *path, rvm_value value, int32_t depth) {
+static rvm_status match_tuple(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
   int64_t expected;
   int32_t size = -1;
-  rvm_status status = next_int(type, &expected);
+  rvm_status status = next_int(in, &expected);
   if (status) return status;
   int is_tuple = value.tag == RVM_TAG_TUPLE || value.tag == RVM_TAG_LIST;
   const rvm_value *items = is_tuple ? rvm_value_items(value, &size) : NULL;
   if (size != expected) {
     char text[48];
     snprintf(text, sizeof text, "a tuple of %lld items", (long long)expected);
-    return fail_kind(type, path, text, value);
+    return fail_kind(in, path, text, value);
   }
-  for (int32_t i = 0; i < size && !status; i++) status = match(type, &(path_node){path, i}, items[i], depth);
+  for (int32_t i = 0; i < size && !status; i++) status = match(in, &(path_node){path, i}, items[i], depth);
   return status;
 }
 
-static rvm_status match_list(reader *type, const path_node *path, rvm_value value, int32_t depth) {
-  if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(type, path, "a list", value);
+static rvm_status match_list(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
+  if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(in, path, "a list", value);
   int32_t size;
-  const rvm_value *items = rvm_value_items(value, &size), *start = type->next;
-  rvm_status status = skip(type, depth);
-  const rvm_value *after = type->next;
+  const rvm_value *items = rvm_value_items(value, &size), *start = in->next;
+  rvm_status status = skip(in, depth);
+  const rvm_value *after = in->next;
   for (int32_t i = 0; i < size && !status; i++) {
-    type->next = start;
-    status = match(type, &(path_node){path, i}, items[i], depth);
+    in->next = start;
+    status = match(in, &(path_node){path, i}, items[i], depth);
   }
-  type->next = after;
+  in->next = after;
   return status;
 }
 
 /* Calls `compare` (match_tuple or match_list) unless the object is known to match this type. */
-static rvm_status match_once(reader *type, const path_node *path, rvm_value value, int32_t depth,
-                             rvm_status (*compare)(reader *type, const path_node *path, rvm_value value,
+static rvm_status match_once(decoder *in, const path_node *path, rvm_value value, int32_t depth,
+                             rvm_status (*compare)(decoder *in, const path_node *path, rvm_value value,
                                                    int32_t depth)) {
-  if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(type, path, value, depth);
-  const matched entry = {value.as.object, type->next - 1};
-  if (is_known(type, entry)) {
-    type->next--;
-    return skip(type, depth - 1);
+  if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(in, path, value, depth);
+  const memo_entry entry = {value.as.object, in->next - 1};
+  if (is_known(in, entry)) {
+    in->next--;
+    return skip(in, depth - 1);
   }
-  rvm_status status = compare(type, path, value, depth);
-  return status ? status : add_known(type, entry);
+  rvm_status status = compare(in, path, value, depth);
+  return status ? status : add_known(in, entry);
 }
 
-static rvm_status match(reader *type, const path_node *path, rvm_value value, int32_t depth) {
+static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
   int64_t code;
-  rvm_status status = rvm_spend(type->machine, 1, type->result);
-  if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
-  if (depth == MAX_NESTED) return wrong_type(type);
+  rvm_status status = rvm_spend(in->machine, 1, in->result);
+  if (status || (status = check_stack(in)) || (status = next_int(in, &code))) return status;
+  if (depth == MAX_NESTED) return fail_encoding(in);
   switch (code) {
     case TYPE_ANY: return RVM_OK;
-    case TYPE_NEVER: return fail_kind(type, path, "no value", value);
-    case TYPE_TENSOR: return match_tensor(type, path, value);
-    case TYPE_SHAPE: return match_shape(type, path, value);
-    case TYPE_SCALAR: return match_scalar(type, path, value);
+    case TYPE_NEVER: return fail_kind(in, path, "no value", value);
+    case TYPE_TENSOR: return match_tensor(in, path, value);
+    case TYPE_SHAPE: return match_shape(in, path, value);
+    case TYPE_SCALAR: return match_scalar(in, path, value);
     case TYPE_FUNCTION:
       if (value.tag == RVM_TAG_FUNCTION || value.tag == RVM_TAG_CLOSURE) return RVM_OK;
-      return fail_kind(type, path, "a function", value);
-    case TYPE_PURE_FUNCTION: return rvm_is_pure(value) ? RVM_OK : fail_kind(type, path, "a pure function", value);
-    case TYPE_TUPLE: return match_once(type, path, value, depth + 1, match_tuple);
-    case TYPE_LIST: return match_once(type, path, value, depth + 1, match_list);
-    case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, path, value, depth + 1);
+      return fail_kind(in, path, "a function", value);
+    case TYPE_PURE_FUNCTION: return rvm_is_pure(value) ? RVM_OK : fail_kind(in, path, "a pure function", value);
+    case TYPE_TUPLE: return match_once(in, path, value, depth + 1, match_tuple);
+    case TYPE_LIST: return match_once(in, path, value, depth + 1, match_list);
+    case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(in, depth + 1) : match(in, path, value, depth + 1);
   }
-  return wrong_type(type);
+  return fail_encoding(in);
 }
 
 RVM_BUILTIN(match_type) {
   RVM_CHECK(match_type, "ahgi*");
-  reader type = {.next = arguments + 3,
-                 .end = arguments + count,
-                 .heap = arguments[1],
-                 .where = arguments[2].as.string->bytes,
-                 .result = result,
-                 .machine = rvm_machine_running()};
-  rvm_status status = match(&type, NULL, arguments[0], 0);
-  rvm_free(type.known);
-  if (!status && type.next != type.end) status = wrong_type(&type);
+  decoder in = {.next = arguments + 3,
+                .end = arguments + count,
+                .heap = arguments[1],
+                .where = arguments[2].as.string->bytes,
+                .result = result,
+                .machine = rvm_machine_running()};
+  rvm_status status = match(&in, NULL, arguments[0], 0);
+  rvm_free(in.known);
+  if (!status && in.next != in.end) status = fail_encoding(&in);
   if (!status) *result = (rvm_value){.tag = RVM_TAG_NIL};
   return status;
 }

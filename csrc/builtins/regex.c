@@ -35,7 +35,8 @@ typedef struct neighbors {
 
 static int is_within(int64_t instruction, int64_t count) { return instruction >= 0 && instruction < count; }
 
-/* Checks that every operand refers to an instruction, and that RANGEs occur only after their SET. */
+/* Returns whether a program is valid: opcodes and anchors are known, jumps lead to instructions, each SET is followed
+   by exactly its RANGEs, and the last instruction is MATCH. */
 static int is_program(const int64_t *program, int64_t count) {
   int64_t ranges = 0;
   for (int64_t i = 0; i < count; i++) {

@@ -110,9 +110,9 @@ extern const rvm_native_api *rvm_api; /* each native library has its own, which 
 /* The value that tail_call returns and the routine must return.  It is not a status code. */
 #define RVM_TAIL_CALL (-1)
 
-/* A native library exports `rvm_status relvm_native_open(const rvm_native_api *api)`, which returns UNSUPPORTED for
-   another abi_version, and each routine and kernel under its symbol.  The argument `self` of a kernel is the machine,
-   or NULL.
+/* A native library exports each routine and kernel under its symbol.  It also exports `rvm_status
+   relvm_native_open(const rvm_native_api *api)`, which returns UNSUPPORTED if abi_version differs.  The argument `self`
+   of a kernel is the machine, or NULL.
 
    The arguments of a routine are its registers r, the constants c and the functions f.  The parameters are in
    r[0..n-1], and all other registers are NIL.  The routine stores its result, or the error if it fails, in r[n]. */

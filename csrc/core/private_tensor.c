@@ -1,4 +1,5 @@
-/* private_tensor.c: copies of elements that the host could change, and canonical elements. */
+/* private_tensor.c: copies tensors whose elements the host could change, and brings elements into canonical form, in
+   which a bool is 0 or 1 and the unused bits of narrow integers are 0. */
 #include "private_tensor.h"
 
 #include <string.h>

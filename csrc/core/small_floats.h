@@ -1,10 +1,10 @@
-/* small_floats.h: conversions between float and floats of at most 16 bits, and integers of 4 and 2 bits.  They have
-   no branches or tables, so the C compiler can vectorize loops that call them.
+/* small_floats.h: conversions between float and narrow floats, which have at most 16 bits, and between int8_t and
+   integers of 4 and 2 bits.  They have no branches or tables, so the C compiler can vectorize loops that call them.
 
    A narrow float has a sign bit, an exponent with bias B and a mantissa of M bits; codes below 1 << M are subnormal.
-   Rounding is to nearest, ties to even.  `largest` is the code of the largest finite number; larger numbers become
-   `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling
-   specifications; ONNX's float8 notes. */
+   Rounding is to nearest, ties to even.  The parameters of rvm_narrow_code: `largest` is the code of the largest finite
+   number; larger numbers become `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point
+   and Microscaling specifications; ONNX's float8 notes. */
 #ifndef RELVM_SMALL_FLOATS_H
 #define RELVM_SMALL_FLOATS_H
 
@@ -38,7 +38,8 @@ RVM_MATH float rvm_negated_if(float x, uint32_t is_negative) {
 
 RVM_MATH uint32_t rvm_sign_of(float x) { return (uint32_t)rvm_bits_of_f32(x) >> 31; }
 
-/* Formats with a sign, NaN of either sign, and infinity unless its code is that of NaN. */
+/* Defines the conversions of a format with a sign bit and NaNs of both signs.  If `infinity` equals `nan`, the format
+   has no infinity. */
 #define RVM_NARROW_FLOAT(name, type, M, B, sign_bit, largest, infinity, nan)                      \
   RVM_MATH type rvm_##name##_of_f32(float x) {                                                    \
     return (type)(rvm_narrow_code(x, M, B, largest, infinity, nan) | rvm_sign_of(x) << sign_bit); \

@@ -138,10 +138,10 @@ int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor);
 /* Writes the packed strings of a tensor of dtype str.  Fails with ARGUMENT_ERROR if `packed_bytes` is not
    rvm_tensor_packed_bytes(tensor). */
 rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packed_bytes, rvm_value *error);
-/* Changes the dtype of a tensor in place.  Fails with TYPE_ERROR if the elements of the two dtypes differ in size, or
-   one dtype is str, and with ARGUMENT_ERROR if the tensor has other references. */
+/* Changes the dtype of a tensor in place.  Fails with TYPE_ERROR if the two dtypes differ in element size, or one
+   dtype is str, and with ARGUMENT_ERROR if the tensor has other references. */
 rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error);
-/* Returns the size of the elements, or -1 if the object is not a tensor. */
+/* Returns the total size of the elements in bytes, or -1 if the object is not a tensor. */
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
 /* Creates a shape.  If `dims` is NULL, the dimensions are 0. */
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);

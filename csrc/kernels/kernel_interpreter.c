@@ -189,7 +189,8 @@ static inline void copy_rows(char *dst, int64_t dst_stride, const char *src, int
   for (int64_t i = 0; i < rows; i++) memmove(dst + i * dst_stride, src + i * src_stride, (size_t)bytes);
 }
 
-/* Sets the current strip to the next rows of `width` elements, one for each of [start, stop). */
+/* Sets the current strip to whole rows of `width` elements: to the rows [start, stop) or, if these do not fit in a
+   strip, to as many of them from `start` on as fit. */
 static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_t width) {
   const uint64_t left = start < stop ? (uint64_t)stop - (uint64_t)start : 0;
   const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;

@@ -42,7 +42,8 @@ typedef struct rvm_kernel_array {
 
 /* A loaded program.  The pointers are borrowed from the bytes that it was read from, which must outlive it. */
 typedef struct rvm_kernel_program {
-  const int64_t *tensors;    /* for each tensor: dtype, rank, dimensions; a dimension below 0 is -1 - size variable */
+  const int64_t
+      *tensors; /* for each tensor: dtype, rank, dimensions; dimension d < 0 is that of size variable -1 - d */
   const uint64_t *constants; /* initial values of the scalars after the size variables */
   const rvm_kernel_array *arrays;
   const rvm_kernel_instruction *code;

@@ -200,8 +200,8 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 
 /* ---- functions ---- */
 
-/* The number of registers that a function may have beyond its parameters and code words.  It bounds the memory for
-   verifying registers that the function cannot write. */
+/* A function may have at most this number of registers more than it has parameters and code words together.  Its code
+   cannot write more registers than that.  The limit bounds the memory that the verifier needs for registers. */
 enum { SPARE_REGISTERS = 256 };
 
 /* Checks a function record.  `parameter_total` is the size of the parameter table.  *next_parameter is the start of

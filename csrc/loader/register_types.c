@@ -1,7 +1,7 @@
 /* register_types.c: type inference for the registers of bytecode functions (register_types.h).
 
-   find_types widens the types of registers and results from NEVER until nothing changes.  close_types then makes the
-   types hold under an instrument as well. */
+   find_types widens the types of registers and results from NEVER until nothing changes.  close_types then
+   widens the types that would be wrong after an instrument has skipped a call and stored another value. */
 #include "cold.h"
 
 #include "register_types.h"

@@ -58,7 +58,7 @@ static void replace_window(rvm_machine *machine, rvm_value *window, int64_t coun
   machine->head.top = arguments + tail.count;
   rvm_release_all(window, count);
   machine->head.top = window;
-  rvm_machine_lower(machine, arguments, tail.count);
+  rvm_machine_move_down(machine, arguments, tail.count);
   machine->tail = tail;
 }
 

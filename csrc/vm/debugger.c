@@ -30,33 +30,34 @@ static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, 
 
 static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame_count + machine->head.nesting; }
 
-static rvm_status grow_stops(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
+static rvm_status grow_positions(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
   int64_t capacity = debugging->capacity ? 2 * debugging->capacity : 64;
   if (capacity < depth) capacity = depth;
-  rvm_stop *stops = rvm_grow(debugging->stops, debugging->depth, capacity, sizeof *stops);
-  if (!stops) return rvm_out_of_memory(error);
-  debugging->stops = stops;
+  rvm_position *positions = rvm_grow(debugging->positions, debugging->depth, capacity, sizeof *positions);
+  if (!positions) return rvm_out_of_memory(error);
+  debugging->positions = positions;
   debugging->capacity = capacity;
   return RVM_OK;
 }
 
-static int is_break(const rvm_machine *machine, const rvm_stop *stop) {
-  const rvm_breaks *breaks = &machine->debugging->breaks[stop->function - machine->functions];
-  int64_t word = stop->step ? stop->step - stop->function->code->steps : stop->instruction;
+static int is_break(const rvm_machine *machine, const rvm_position *position) {
+  const rvm_breaks *breaks = &machine->debugging->breaks[position->function - machine->functions];
+  int64_t word = position->step ? position->step - position->function->code->steps : position->instruction;
   return word < breaks->count && breaks->stops[word];
 }
 
-rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error) {
+rvm_status rvm_debugger_step(rvm_machine *machine, rvm_position position, rvm_value *error) {
   rvm_debugging *debugging = machine->debugging;
   int64_t depth = depth_of(machine);
-  rvm_status status = depth > debugging->capacity ? grow_stops(debugging, depth, error) : RVM_OK;
+  rvm_status status = depth > debugging->capacity ? grow_positions(debugging, depth, error) : RVM_OK;
   if (status) return status;
-  for (int64_t i = debugging->depth; i < depth - 1; i++) debugging->stops[i] = (rvm_stop){.function = NULL};
+  for (int64_t i = debugging->depth; i < depth - 1; i++) debugging->positions[i] = (rvm_position){.function = NULL};
   debugging->ended = 0;
-  debugging->stops[depth - 1] = stop;
+  debugging->positions[depth - 1] = position;
   debugging->depth = depth;
-  int stops = depth <= atomic_load_explicit(&machine->stop_within, memory_order_relaxed) || is_break(machine, &stop);
-  return stops ? call_debugger(machine, NULL, error) : RVM_OK;
+  int is_stop =
+      depth <= atomic_load_explicit(&machine->stop_within, memory_order_relaxed) || is_break(machine, &position);
+  return is_stop ? call_debugger(machine, NULL, error) : RVM_OK;
 }
 
 /* ---- inside kernels ---- */
@@ -74,10 +75,10 @@ int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *
 
 rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const rvm_kernel_run *state,
                                     uint32_t pc, rvm_value *error) {
-  const rvm_stop stop = {.function = kernel, .instruction = (int32_t)pc, .kernel = state};
-  if (!stops_in_kernels(machine) && !is_break(machine, &stop)) return RVM_OK;
+  const rvm_position position = {.function = kernel, .instruction = (int32_t)pc, .kernel = state};
+  if (!stops_in_kernels(machine) && !is_break(machine, &position)) return RVM_OK;
   machine->head.nesting++;
-  const rvm_status status = rvm_debugger_step(machine, stop, error);
+  const rvm_status status = rvm_debugger_step(machine, position, error);
   machine->head.nesting--;
   if (machine->debugging->depth > depth_of(machine)) /* `state` is valid only during this call. */
     machine->debugging->depth = depth_of(machine);
@@ -86,7 +87,7 @@ rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *ke
 
 /* Returns the kernel run of an active call, or NULL if the call is not one of a kernel. */
 static const rvm_kernel_run *kernel_at(const rvm_machine *machine, int64_t index) {
-  return index >= 0 && index < rvm_machine_depth(machine) ? machine->debugging->stops[index].kernel : NULL;
+  return index >= 0 && index < rvm_machine_depth(machine) ? machine->debugging->positions[index].kernel : NULL;
 }
 
 rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number) {
@@ -135,7 +136,7 @@ void rvm_debugging_release(rvm_machine *machine) {
   if (!debugging) return;
   for (int32_t i = 0; i < machine->executable->function_count; i++) rvm_free(debugging->breaks[i].stops);
   rvm_free(debugging->breaks);
-  rvm_free(debugging->stops);
+  rvm_free(debugging->positions);
   rvm_free(debugging);
 }
 
@@ -221,12 +222,14 @@ int64_t rvm_machine_depth(const rvm_machine *machine) {
 }
 
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index) {
-  const rvm_stop *stop = index >= 0 && index < rvm_machine_depth(machine) ? &machine->debugging->stops[index] : NULL;
-  if (!stop || !stop->function) return (rvm_place){.function = -1};
-  int64_t instruction = stop->step ? rvm_code_instruction(stop->function->code, stop->step) : stop->instruction;
-  return (rvm_place){
-      .function = (int32_t)(stop->function - machine->functions),
-      .instruction = (int32_t)instruction,
-      .count = stop->registers ? stop->function->registers : 0, /* 0 for kernels, whose registers are not values */
-      .registers = stop->registers};
+  const rvm_position *position =
+      index >= 0 && index < rvm_machine_depth(machine) ? &machine->debugging->positions[index] : NULL;
+  if (!position || !position->function) return (rvm_place){.function = -1};
+  int64_t instruction =
+      position->step ? rvm_code_instruction(position->function->code, position->step) : position->instruction;
+  return (rvm_place){.function = (int32_t)(position->function - machine->functions),
+                     .instruction = (int32_t)instruction,
+                     .count = position->registers ? position->function->registers
+                                                  : 0, /* 0 for kernels, whose registers are not values */
+                     .registers = position->registers};
 }

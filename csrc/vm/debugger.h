@@ -6,13 +6,13 @@
 #include "machine.h"
 
 /* The state of an active function when the debugger last observed it. */
-typedef struct rvm_stop {
+typedef struct rvm_position {
   const rvm_function *function;
   const rvm_value *registers;
   const int32_t *step; /* the bytecode step; NULL for native code and kernels, which use `instruction` */
   int32_t instruction;
   const struct rvm_kernel_run *kernel; /* the run of a kernel, or NULL */
-} rvm_stop;
+} rvm_position;
 
 /* The breakpoints of a function: stops[i] is 1 if a run stops before word i of its steps (bytecode) or instruction
    i. */
@@ -24,7 +24,7 @@ typedef struct rvm_breaks {
 typedef struct rvm_debugging {
   rvm_debugger debugger;
   rvm_breaks *breaks;                 /* one per function */
-  rvm_stop *stops;                    /* the active functions, outermost first, as last observed */
+  rvm_position *positions;            /* the active functions, outermost first, as last observed */
   int64_t depth, capacity;            /* number of stops, and the number allocated */
   int32_t ended;                      /* 1 if the debugger itself ended the run: that failure is not reported to it */
   const void *bodies[RVM_STEP_COUNT]; /* the interpreter's dispatch table while a debugger is attached */
@@ -32,7 +32,7 @@ typedef struct rvm_debugging {
 
 /* Observes a step before it is executed: calls the debugger if there is a breakpoint, or if the depth is at most
    stop_within.  Fails if the debugger ends the run. */
-rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *error);
+rvm_status rvm_debugger_step(rvm_machine *machine, rvm_position position, rvm_value *error);
 /* Returns whether a call of the kernel may stop inside it. */
 int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *kernel);
 /* Observes instruction number `pc` of a kernel before it is executed.  The kernel counts as the innermost call while

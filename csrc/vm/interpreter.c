@@ -21,8 +21,9 @@
 #pragma GCC optimize("no-tree-slp-vectorize")
 #endif
 
-/* Pops all frames above `floor` and adds each to the trace of `error`.  Parameters are released one by one, not by the
-   list of registers that may hold objects: until its check has run, a parameter of a scalar type may hold an object. */
+/* Pops all frames above `floor` and adds each to the trace of `error`.  rvm_machine_pop_frame releases only the
+   registers whose inferred type allows objects.  A parameter of a scalar type can hold an object until its type has
+   been checked, so all parameters are released here. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
   rvm_debugger_failed(machine, error);
   for (; machine->head.frame_count > floor; rvm_machine_pop_frame(machine)) {
@@ -50,20 +51,21 @@ static inline void store(rvm_value *dst, rvm_value value) {
   if (old_tag >= RVM_TAG_TENSOR) rvm_object_release(old);
 }
 
-/* Returns the register (word >= 0) or literal (word < 0) that an operand word of kind s names. */
-static inline const rvm_value *operand_at(const rvm_value *registers, const rvm_value *literals, int32_t word) {
-  return &(word >= 0 ? registers : literals)[word];
+/* Returns the register (word >= 0) or literal (word < 0, counted from the end of their table) that an operand word of
+   kind s names. */
+static inline const rvm_value *operand_at(const rvm_value *registers, const rvm_value *literals_end, int32_t word) {
+  return &(word >= 0 ? registers : literals_end)[word];
 }
 
 /* Charges a call of `function`, then copies `count` operands to the top of the stack as borrowed values.  Stores the
    call in *call; that of invoke_closure becomes a call of its target. */
-static rvm_status push_operands(rvm_machine *machine, const rvm_value *registers, const rvm_value *literals,
+static rvm_status push_operands(rvm_machine *machine, const rvm_value *registers, const rvm_value *literals_end,
                                 const rvm_function *function, int64_t count, const int32_t *words, rvm_pending *call,
                                 rvm_value *error) {
   const rvm_status status = rvm_machine_spend(machine, function->cost, error);
   if (status) return status;
   if (machine->head.stack_end - machine->head.top < count) return rvm_fail_stack(machine, function, error);
-  for (int64_t i = 0; i < count; i++) machine->head.top[i] = *operand_at(registers, literals, words[i]);
+  for (int64_t i = 0; i < count; i++) machine->head.top[i] = *operand_at(registers, literals_end, words[i]);
   *call = (rvm_pending){.function = function, .count = count};
   if (function->invokes) rvm_machine_unfold_invoke(machine, call);
   return RVM_OK;
@@ -123,15 +125,16 @@ static rvm_status fail_result_type(const rvm_frame *frame, rvm_value *result) {
                   frame->function->machine->functions[step->callee].name, text);
 }
 
-/* Executes a call step of any callee.  Sets *entered if it pushed a frame; otherwise stores the result in *result. */
+/* Executes a `call` step, whose callee can be of any kind.  Sets *entered if it pushed a frame; otherwise stores the
+   result in *result. */
 static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm_step_call *step, int *entered,
                                rvm_value *result) {
-  const rvm_value *literals = machine->literals + machine->executable->literal_count;
+  const rvm_value *literals_end = machine->literals + machine->executable->literal_count;
   rvm_value *arguments = machine->head.top;
   rvm_pending call;
   *entered = 0;
-  rvm_status status = push_operands(machine, frame->registers, literals, &machine->functions[step->callee], step->count,
-                                    step->arguments, &call, result);
+  rvm_status status = push_operands(machine, frame->registers, literals_end, &machine->functions[step->callee],
+                                    step->count, step->arguments, &call, result);
   if (status) return status;
   const int has_code = call.function->kind == RVM_KIND_bytecode || call.function->kind == RVM_KIND_native;
   if (has_code && !rvm_is_watched(machine, call.function)) {
@@ -145,17 +148,17 @@ static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm
   return fail_result_type(frame, result);
 }
 
-/* Executes a tail call step of any callee: pops the frame, then starts the call.  While the instrument watches the
-   callee, the frame stays until the call has returned.  Sets *entered if it pushed a frame; otherwise stores the result
-   in *result. */
+/* Executes a `tail_call` step, whose callee can be of any kind: pops the frame, then starts the call.  While the
+   instrument watches the callee, the frame stays until the call has returned.  Sets *entered if it pushed a frame;
+   otherwise stores the result in *result. */
 static rvm_status execute_tail_call(rvm_machine *machine, rvm_frame *frame, const rvm_step_tail_call *step,
                                     int *entered, rvm_value *result) {
-  const rvm_value *literals = machine->literals + machine->executable->literal_count;
+  const rvm_value *literals_end = machine->literals + machine->executable->literal_count;
   rvm_value *arguments = machine->head.top;
   rvm_pending call;
   *entered = 0;
-  rvm_status status = push_operands(machine, frame->registers, literals, &machine->functions[step->callee], step->count,
-                                    step->arguments, &call, result);
+  rvm_status status = push_operands(machine, frame->registers, literals_end, &machine->functions[step->callee],
+                                    step->count, step->arguments, &call, result);
   if (status) return status;
   if (rvm_is_watched(machine, call.function)) {
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
@@ -165,7 +168,7 @@ static rvm_status execute_tail_call(rvm_machine *machine, rvm_frame *frame, cons
   rvm_retain_all(arguments, call.count);
   machine->head.top = arguments + call.count;
   rvm_machine_pop_frame(machine);
-  rvm_machine_lower(machine, arguments, call.count);
+  rvm_machine_move_down(machine, arguments, call.count);
   return rvm_machine_start(machine, call, entered, result);
 }
 
@@ -219,7 +222,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
     dispatch_table = machine->debugging->bodies;
   }
   const int64_t floor = machine->head.frame_count - 1;
-  const rvm_value *const literals = machine->literals + machine->executable->literal_count;
+  const rvm_value *const literals_end = machine->literals + machine->executable->literal_count;
   rvm_frame *frame;
   rvm_value *registers;
   const int32_t *pc;
@@ -230,7 +233,7 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 /* Declares the operands of the step at pc: step->dst, step->arguments, ... */
 #define OPERANDS(name) const rvm_step_##name *const step = (const rvm_step_##name *)pc
 #define R(number) registers[number]
-#define VALUE(word) (*operand_at(registers, literals, word))
+#define VALUE(word) (*operand_at(registers, literals_end, word))
 #define IS_WATCHED (machine->head.watched_kinds != 0)
 #define NEXT(words)            \
   do {                         \
@@ -259,9 +262,9 @@ enter_frame:
   /* the body of every step while the machine has a debugger */
 call_debugger:
   {
-    const rvm_stop stop = {.function = frame->function, .registers = registers, .step = pc};
+    const rvm_position position = {.function = frame->function, .registers = registers, .step = pc};
     frame->pc = pc;
-    if ((status = rvm_debugger_step(machine, stop, result))) goto failed;
+    if ((status = rvm_debugger_step(machine, position, result))) goto failed;
     goto *bodies[without_jump(*pc)];
   }
 
@@ -555,7 +558,7 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 #define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
-  BODY(rl_##name) TYPED_OPERATOR(name, operands, out, literals)
+  BODY(rl_##name) TYPED_OPERATOR(name, operands, out, literals_end)
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
@@ -573,14 +576,14 @@ returned:
 #define COMPARISON(name) BODY(unless_rr_##name) COMPARE_AND_JUMP(name, registers)
   RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
-#define COMPARISON(name) BODY(unless_rl_##name) COMPARE_AND_JUMP(name, literals)
+#define COMPARISON(name) BODY(unless_rl_##name) COMPARE_AND_JUMP(name, literals_end)
   RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
 
 typed_operator_failed:
   {
     OPERANDS(operator);
-    const rvm_value *right_base = *pc < RVM_STEP_rl_add_i64 ? registers : literals;
+    const rvm_value *right_base = *pc < RVM_STEP_rl_add_i64 ? registers : literals_end;
     status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, VALUE_AT(registers, step->left),
                                 VALUE_AT(right_base, step->right), result);
     goto failed_here;

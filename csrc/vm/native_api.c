@@ -20,8 +20,9 @@ static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return r
 
 static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
                               rvm_value *error) {
-  rvm_stop stop = {.function = &machine->functions[function], .registers = registers, .instruction = instruction};
-  return rvm_debugger_step(machine, stop, error);
+  rvm_position position = {
+      .function = &machine->functions[function], .registers = registers, .instruction = instruction};
+  return rvm_debugger_step(machine, position, error);
 }
 
 static void native_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {

@@ -35,8 +35,8 @@ struct rvm_profile {
   sums *counts;                   /* one per function */
   instruction_row **instructions; /* one row per kernel in kernel bytecode; NULL if instructions are not measured */
   int64_t clock_picoseconds;      /* duration of rvm_clock_now() */
-  rvm_profile_call *calls;        /* recorded calls, at most `most_calls` */
-  int64_t call_count, call_capacity, most_calls;
+  rvm_profile_call *calls;        /* recorded calls, at most `max_calls` */
+  int64_t call_count, call_capacity, max_calls;
   rvm_profile_row rows[];
 };
 
@@ -102,12 +102,12 @@ static rvm_status grow_open_calls(rvm_profile *profile, rvm_value *error) {
   return RVM_OK;
 }
 
-/* Records a call that has ended, unless `most_calls` are recorded already. */
+/* Records a call that has ended, unless the maximum number of calls is recorded already. */
 static rvm_status record(rvm_profile *profile, rvm_profile_call call, rvm_value *error) {
-  if (profile->call_count == profile->most_calls) return RVM_OK;
+  if (profile->call_count == profile->max_calls) return RVM_OK;
   if (profile->call_count == profile->call_capacity) {
     int64_t capacity = profile->call_capacity ? 2 * profile->call_capacity : 256;
-    if (capacity > profile->most_calls) capacity = profile->most_calls;
+    if (capacity > profile->max_calls) capacity = profile->max_calls;
     rvm_profile_call *calls = rvm_grow(profile->calls, profile->call_count, capacity, sizeof *calls);
     if (!calls) return rvm_out_of_memory(error);
     profile->calls = calls;
@@ -269,7 +269,7 @@ rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *err
   RVM_EXPECT_POINTER(profile, error);
   if (most < 0)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_profile_record: most is %lld, expected 0 or more", (long long)most);
-  if (most > profile->most_calls) profile->most_calls = most;
+  if (most > profile->max_calls) profile->max_calls = most;
   return RVM_OK;
 }
 

@@ -8,7 +8,7 @@ rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *functi
                   (long long)(machine->head.stack_end - machine->stack));
 }
 
-void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count) {
+void rvm_machine_move_down(rvm_machine *machine, rvm_value *values, int64_t count) {
   rvm_value *end = values + count, *left = machine->head.top + count;
   memmove(machine->head.top, values, (size_t)count * sizeof *values);
   if (left < values) left = values;

@@ -7,7 +7,7 @@
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
 /* Moves `count` owned or borrowed values from `values` down to the top of the stack, and clears the slots that they
    leave. */
-void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count);
+void rvm_machine_move_down(rvm_machine *machine, rvm_value *values, int64_t count);
 /* Releases the registers of the last frame and pops it.  The top of the stack is then the start of its window. */
 void rvm_machine_pop_frame(rvm_machine *machine);
 

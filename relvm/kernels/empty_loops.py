@@ -129,7 +129,7 @@ def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
 
 
 def _declared(body: tuple[Statement, ...]) -> frozenset[str]:
-    """Return the names of the variables and arrays that exist only inside statements."""
+    """Return the names of the variables and arrays that `body` declares, including nested statements."""
     names: set[str] = set()
     for statement in statements_in(body):
         match statement:

@@ -151,7 +151,7 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _combine_rows(filled: np.ndarray) -> np.ndarray:
-    """Combine each four rows of an i8 matrix into a row of words.  Return the words as an i32 matrix.
+    """Combine every four rows of an i8 matrix into a row of words.  Return the words as an i32 matrix.
 
     A word contains four bytes of a column, the first one in the lowest bits.
 

@@ -291,8 +291,8 @@ def remove_unused_domains(model: Any) -> None:
 def count_operators(graph: Any) -> dict[str, tuple[int, int]]:
     """Count the operators of a quantized graph by type: the quantized ones, and the others.
 
-    An operator is quantized if its weights or both its inputs and its results are quantized.  Only types are counted of
-    which an operator is quantized, or which have weights.
+    An operator is quantized if its weights are quantized, or if its inputs and its results are.  The result contains
+    the types that have weights, and those with at least one quantized operator.
     """
     counts: dict[str, list[int]] = {}
     _count(graph, {}, {}, counts)

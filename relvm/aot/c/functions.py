@@ -96,7 +96,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """Return the C names of all sizes of a function, parameters first.
+    """Return the C name of each size variable of a function: first of its parameters, then of the others.
 
     The C names are n0, n1 and so on, because two sizes can have the same name in the source.
     """

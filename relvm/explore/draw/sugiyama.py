@@ -6,9 +6,9 @@ are ordered by the positions of their neighbors.  An edge that crosses a layer r
 edges that leave the same node share the lane.
 
 Layout libraries return only the positions of nodes, which is not enough for the HTML page of a graph.  In the page,
-a node can be a box with an inner graph, which edges enter at the first layer and leave at the last.  The nodes at which
-they do so must stay in these layers.  It also needs the order of the nodes and
-lanes in each layer, to move them apart when a box is opened.  This module therefore does not use a library.
+a node can be a box with an inner graph.  Edges enter the inner graph at nodes of its first layer and leave it at nodes
+of its last layer, so these nodes must stay in their layers.  The page also needs the order of the nodes and lanes in
+each layer, to move them apart when a box is opened.  This module therefore does not use a library.
 """
 
 from __future__ import annotations

@@ -119,9 +119,11 @@ def _svm_regressor(node: OnnxNode) -> Expr:
 
 @converts("SVMClassifier", domain=DOMAIN)
 def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """Returns the class that wins most pairwise decisions, and the decision values.
+    """Returns the class, and the scores of all classes or the values of the pairwise decisions.
 
-    If prob_a and prob_b are given, class probabilities replace the decision values.  The winner need not have the
+    Without vectors_per_class, the scores are linear functions of the input, and the class is that of the largest score.
+    Otherwise there is a decision for each pair of classes, and the class is the one that wins the most of them.  Class
+    probabilities replace the values of the decisions if prob_a and prob_b are given.  The class need not have the
     largest probability.  Source: ONNX Runtime.
     """
     labels = class_labels(node, "ints")
