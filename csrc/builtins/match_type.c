@@ -31,8 +31,8 @@ typedef struct memo_entry {
 } memo_entry;
 
 /* A decoder of the encoded type.  `next` to `end` are the integers not yet read, and `where` begins each error
-   message.  `known` is a hash table of objects with more than one reference that have matched, so that none is
-   checked twice.  `capacity` is 0 or a power of two. */
+   message.  `known` is a hash table of the lists and tuples with more than one reference that have matched a type,
+   so that none is compared with the same type twice.  `capacity` is 0 or a power of two. */
 typedef struct decoder {
   const rvm_value *next, *end;
   rvm_value heap;

@@ -193,7 +193,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
 }
 
-/* Sets, or if `accumulates` adds to, tile[r * tile_stride + j] the sum over p < depth of
+/* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over p < depth of
    a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most
    RVM_TILE_ROWS.  The columns of b and of the tile up to the next multiple of 16 must exist: some of them are computed
    as well. */
@@ -237,7 +237,7 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
   for (int r = 0; r < RVM_COLUMN_ROWS; r++) *(rvm_lanes *)(sums + r * sums_stride) = sum[r];
 }
 
-/* Sets, or if `accumulates` adds to, sums[r * sums_stride + j] the sum over c < count and t < taps of
+/* Stores in sums[r * sums_stride + j], or adds to it if `accumulates`, the sum over c < count and t < taps of
    weights[weight_offsets[c] + t * weight_stride] * x[offsets[c] + (r + t) * x_stride + j].  Rows up to the next
    multiple of RVM_COLUMN_ROWS and columns up to the next multiple of 16 must exist, and are computed as well.  taps: a
    constant from 1 to RVM_COLUMN_TAPS. */
@@ -265,8 +265,8 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_ar
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
 }
 
-/* Sets, or if `accumulates` adds to, sums[j] the sum over t < taps of weights[t] * x[offsets[t] + j], in order of t.
-   Columns up to the next multiple of 64 must exist, and some of them are computed as well. */
+/* Stores in sums[j], or adds to it if `accumulates`, the sum over t < taps of weights[t] * x[offsets[t] + j], in order
+   of t.  Columns up to the next multiple of 64 must exist, and some of them are computed as well. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
   const int64_t columns = args->columns;
   int64_t j = 0;

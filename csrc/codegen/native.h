@@ -67,7 +67,7 @@ typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
 typedef struct rvm_native_api {
   int32_t abi_version; /* RVM_ABI_VERSION */
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
-  /* Calls a FUNCTION value with borrowed arguments.  *result receives the value or the error. */
+  /* Calls a function or a closure with borrowed arguments.  *result receives the value or the error. */
   rvm_status (*call)(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                      rvm_value *result);
   /* Stores in *truth whether a condition is true, like vm.builtin.read_if_cond. */

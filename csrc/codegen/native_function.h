@@ -309,7 +309,8 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if the machine is watched. */
+/* call_cpacked: calls `kernel` directly or, if the machine is watched, through `callee`, its value in the function
+   table. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
                       int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);

@@ -158,8 +158,8 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
   }
 }
 
-/* Computes rvm_winograd_input, _product and _output by the definition of a convolution, with the weights g taken from
-   G g G'. */
+/* Computes what rvm_winograd_input, _product and _output compute together, but by the definition of a convolution.
+   Recovers the weights g from G g G'. */
 static RVM_NOINLINE void rvm_winograd_plain(const rvm_winograd_plain_arguments *args) {
   const rvm_winograd_plain_arguments a = *args;
   for (int64_t r = 0; r < a.rows; r++) {

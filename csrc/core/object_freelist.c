@@ -39,7 +39,8 @@ void rvm_objects_close(rvm_objects *objects) {
     while (objects->kept[class]) rvm_free(pop_block(objects, class));
 }
 
-/* Returns the number of steps of a block, or 0 if it is too large for a free list. */
+/* Returns the size class of a block, which is its size in units of RVM_OBJECT_STEP bytes, rounded up.  Returns 0 if the
+   block is too large for a free list. */
 static int32_t class_of(size_t size_bytes) {
   if (size_bytes > RVM_OBJECT_CLASSES * RVM_OBJECT_STEP) return 0;
   return (int32_t)((size_bytes + RVM_OBJECT_STEP - 1) / RVM_OBJECT_STEP);

@@ -1,10 +1,11 @@
 /* small_floats.h: conversions between float and narrow floats, which have at most 16 bits, and between int8_t and
    integers of 4 and 2 bits.  They have no branches or tables, so the C compiler can vectorize loops that call them.
 
-   A narrow float has a sign bit, an exponent with bias B and a mantissa of M bits; codes below 1 << M are subnormal.
-   Rounding is to nearest, ties to even.  The parameters of rvm_narrow_code: `largest` is the code of the largest finite
-   number; larger numbers become `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point
-   and Microscaling specifications; ONNX's float8 notes. */
+   A narrow float, except f8e8m0fnu, has a sign bit, an exponent with bias B and a mantissa of M bits, and is rounded to
+   nearest, ties to even.  Its code is its bits; without the sign bit, codes below 1 << M are zero and the subnormal
+   numbers.  The parameters of rvm_narrow_code: `largest` is the code of the largest finite number; numbers that round
+   to more become `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling
+   specifications; ONNX's float8 notes. */
 #ifndef RELVM_SMALL_FLOATS_H
 #define RELVM_SMALL_FLOATS_H
 
@@ -18,7 +19,8 @@ RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint3
   const int cut = 23 - M;
   const uint32_t rounded = bits + (1u << (cut - 1)) - 1 + (bits >> cut & 1);
   const uint32_t normal = (rounded >> cut) - ((uint32_t)(127 - B) << M);
-  /* The last bit of the sum has the weight of the smallest subnormal number, so the addition rounds to it. */
+  /* The last bit of the sum has the weight of the smallest subnormal number, so the addition rounds to a multiple
+     of that number. */
   const int32_t shift = (127 + 24 - B - M) << 23;
   const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(shift);
   const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - shift);
@@ -26,7 +28,7 @@ RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint3
   return bits > 0x7f800000u ? nan : code > largest || bits == 0x7f800000u ? beyond : code;
 }
 
-/* Returns the number of a code without a sign that is at most `largest`. */
+/* Returns the float that a code without a sign bit stands for, if that is a finite number. */
 RVM_MATH float rvm_narrow_number(uint32_t code, int M, int B) {
   const float scale = rvm_f32_of_bits((254 - B) << 23);
   return rvm_f32_of_bits((int32_t)(code << (23 - M))) * scale;
@@ -100,7 +102,7 @@ RVM_MATH float rvm_f32_of_f8e8m0fnu(uint8_t x) {
   return x == 0xff ? NAN : y;
 }
 /* Rounds to nearest, ties to the larger power of two.  Between 2^-127 and 2^-126, everything above 2^-127 rounds up.
-   Numbers that are not positive, and infinity, become NaN.  Same results as ml_dtypes. */
+   Numbers that are not positive, and those from 1.5 * 2^127 on, become NaN.  Same results as ml_dtypes. */
 RVM_MATH uint8_t rvm_f8e8m0fnu_of_f32(float x) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
   return (uint8_t)(x > 0.0f && x < INFINITY ? (bits + half) >> 23 : 0xff);

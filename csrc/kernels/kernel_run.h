@@ -72,8 +72,8 @@ typedef struct rvm_kernel_loop {
 rvm_status rvm_kernel_refuel(rvm_kernel_run *state);
 /* Returns the bytes of memory that a run of the program needs for its registers and arrays. */
 int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program);
-/* Makes the pointers of `state` point into `memory`, and clears the registers there.  The caller sets the buffers of
- * tensors. */
+/* Makes the pointers of `state` point into `memory`, and sets the scalar registers to 0.  Strips stay uninitialized,
+   and views are inaccessible until they are set.  The caller sets the buffers of tensors. */
 void rvm_kernel_run_init(rvm_kernel_run *state, char *memory);
 /* Clears the addresses in the memory of a run, which a later program may receive as uninitialized storage. */
 void rvm_kernel_clear_addresses(const rvm_kernel_program *program, char *memory);

@@ -23,7 +23,7 @@ enum {
   LARGEST_SIZE = 1 << 30,
   OFFSETS = 512,       /* offsets that are checked together */
   TILE_COLUMNS = 4096, /* columns of a portion */
-  WORD_WORK = 16,      /* the work of a word of rvm_words_of_bytes */
+  WORD_WORK = 16,      /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK,
 };
 
@@ -54,7 +54,8 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
 /* Returns the address of the element that an argument names, or NULL unless the elements [low, high) from there on, of
-   `bytes` bytes each, are in the buffer and aligned.  An empty range, high <= low, needs no memory. */
+   `bytes` bytes each, are in the buffer and aligned.  For an empty range, high <= low,
+   returns an address that must not be accessed. */
 static void *checked_address(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
   static int64_t no_elements;
   const int64_t size = argument->bytes / bytes, at = argument->number;
@@ -64,12 +65,13 @@ static void *checked_address(const rvm_micro_argument *argument, int64_t low, in
   return argument->address + at * bytes;
 }
 
-/* Sets args.name to the address of its elements [low, high), of `bytes` bytes each, or refuses the call. */
+/* Sets args.name to the address that the argument names.  Refuses the call unless the elements [low, high) from there
+   on, of `bytes` bytes each, may be accessed. */
 #define EXPECT_ELEMENTS(bytes, name, low, high)                             \
   args.name = checked_address(&buffers->name, low, high, (int64_t)(bytes)); \
   if (!args.name) return RVM_MICRO_REFUSED
 #define EXPECT_RANGE(name, low, high) EXPECT_ELEMENTS(sizeof *args.name, name, low, high)
-/* EXPECT_RANGE for a parameter of type void, with elements of type T. */
+/* EXPECT_RANGE for a parameter of type `void *` whose elements have type T. */
 #define EXPECT_RANGE_OF(T, name, low, high) EXPECT_ELEMENTS(sizeof(T), name, low, high)
 #define EXPECT(condition) \
   if (!(condition)) return RVM_MICRO_REFUSED
@@ -116,7 +118,8 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
   return RVM_MICRO_DONE;
 }
 
-/* Some offsets, copied: the micro-kernel that uses them, or another thread, may overwrite them after the check. */
+/* A copy of some offsets.  The micro-kernel that uses them, or another thread, may overwrite the originals after the
+   check. */
 typedef struct offsets {
   int64_t values[OFFSETS], least, most;
 } offsets;
@@ -322,7 +325,7 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
   EXPECT_RANGE_OF(char, src, 0, args.bytes);
   for (int64_t at = 0; at < args.bytes; at += RVM_MICRO_PORTION) {
     const int64_t bytes = min_i64(args.bytes - at, RVM_MICRO_PORTION);
-    SPEND(bytes / 2); /* the first access to memory is slow */
+    SPEND(bytes / 2); /* for copies outside the cache, which are slow */
     memmove((char *)args.dst + at, (const char *)args.src + at, (size_t)bytes);
   }
   return RVM_MICRO_DONE;
@@ -338,7 +341,7 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-/* Calls rvm_tile_bytes with any number of rows and either sign of a, which need not be constants. */
+/* Calls rvm_tile_bytes with any number of rows, and with `a` signed or unsigned; neither need be a constant. */
 static void tile_bytes_any_rows(rvm_tile_bytes_arguments args) {
   if (args.a_is_signed) {
     args.a_is_signed = 1;
@@ -437,7 +440,8 @@ static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_wor
   return RVM_MICRO_DONE;
 }
 
-/* A portion has some rows, but never fewer than RVM_ATTENTION_FEW of more: those are computed in another way. */
+/* A portion has some of the rows.  If there are at least RVM_ATTENTION_FEW rows, each portion has at least as many,
+   because rvm_attention computes fewer rows in another way. */
 static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
                              const rvm_micro_watch *watch) {
   const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;
@@ -481,14 +485,15 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   return RVM_MICRO_DONE;
 }
 
-/* Returns whether the arguments that rvm_winograd_input and rvm_winograd_plain share are valid.  *elements: of the
-   planes. */
+/* Returns whether the arguments that rvm_winograd_input and rvm_winograd_plain share are valid.  If so, *elements is
+   the number of elements of the planes. */
 #define WINOGRAD_IS_VALID(args, elements)                                              \
   ((args).spread > 0 && (args).spread <= 1 << 20 && (args).tiles_per_row > 0 &&        \
    (args).columns % RVM_WINOGRAD_LANES == 0 && (args).columns <= RVM_WINOGRAD_TILES && \
    (args).tiles <= (args).columns && !__builtin_mul_overflow((args).channels * (args).height, (args).width, elements))
 
-/* Stores the number of elements in the transformed weights of `rows` filters.  Returns 0 if it exceeds int64. */
+/* Stores how many elements the transformed weights of `rows` filters span in u, where each of 16 planes has a row of
+   `channels` elements for each of all `filters`.  Returns 0 if that exceeds int64. */
 static int winograd_weights(int64_t rows, int64_t filters, int64_t channels, int64_t *elements) {
   *elements = 0;
   return channels == 0 || (!__builtin_mul_overflow(15 * filters, channels, elements) &&

@@ -245,8 +245,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   return RVM_OK;
 }
 
-/* Checks that a string is the name of at most one packed function and one other function.  Sorting by name then
-   compares each byte of a name at most twice in each of the log2(count) merges. */
+/* Checks that each string is the name of at most one packed function and at most one other function.  Otherwise many
+   functions could share one long name, and a small file would take very long to sort by name. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
   unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
   if (!is_name) return rvm_out_of_memory(error);

@@ -42,8 +42,8 @@ typedef struct rvm_register_types {
   int settled;            /* results of bytecode functions count as ANY */
 } rvm_register_types;
 
-/* Infers the types of all registers; `types` is zeroed before.  They also hold if an instrument skips calls.  Fails if
-   there is no memory.  The caller must free the four arrays in either case. */
+/* Infers the types of all registers, which also hold if an instrument skips calls.  Fails if there is no memory.  The
+   caller zeroes *types before the call, and frees its four arrays afterwards, also on failure. */
 rvm_status rvm_register_types_infer(rvm_register_types *types, const rvm_executable *executable, rvm_value *error);
 
 /* Returns the types of the registers of a bytecode function, borrowed. */

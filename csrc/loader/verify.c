@@ -46,18 +46,18 @@ typedef struct checker {
   uint32_t set_words;    /* words of a register set */
   unsigned char *marks;  /* per code word */
   register_set **states; /* per code word; NULL if there is no state */
-  register_set *written; /* the registers written at the current instruction */
+  register_set *written; /* the registers written on every path to this point of the walk */
   register_set *free_sets;
   int64_t set_bytes; /* total size of the sets allocated */
   int64_t *work;     /* work left for the whole file */
   int32_t reachable; /* whether the current instruction is reachable */
-  int32_t changed;   /* whether a loop head lost a register in this walk */
+  int32_t changed;   /* whether a backward jump changed the state of a loop head in this walk */
   rvm_value *error;
 } checker;
 
 /* Limits on verification, which code that is not adversarial stays below: the memory for the register sets of a
    function, the number of walks until its loops settle, and the work for a file.  Work is counted in words of sets
-   copied; it is about half a second for 10 MB of code. */
+   that are copied or intersected; the limit is about half a second for 10 MB of code. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
 enum { MAX_WALKS = 64, WORK_PER_CODE_BYTE = 64, BASE_WORK = 1 << 24 };
 
@@ -115,8 +115,8 @@ static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t positio
   return ok ? RVM_OK : bad(c, pc, "argument %lld is malformed or out of range", position);
 }
 
-/* Checks the arguments of a call.  The callee exists.  The context is allowed for packed functions only, because
-   registers never hold it. */
+/* Checks the arguments of a call, whose callee the caller has checked to exist.  The context is allowed for packed
+   functions only, because registers never hold it. */
 static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
   const rvm_function_record *function = &c->executable->functions[callee];
   if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
@@ -130,7 +130,8 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
   return RVM_OK;
 }
 
-/* Checks the operands of a scalar operator.  The row exists.  Operands are registers or scalars. */
+/* Checks the operands of the scalar operator `row`, which the caller has checked to exist.  An operand is a register, a
+   constant of any type, an immediate integer or a bool. */
 static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
   if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
     return bad(c, pc, "%lld operands do not match the number that the operator takes", list[0]);
@@ -255,7 +256,7 @@ static int set_intersect(const checker *c, register_set *dst, const register_set
   return lost != 0;
 }
 
-/* Merges the registers written at the current instruction into the state of `target`. */
+/* Merges c->written, for one path to `target`, into the state of `target`. */
 static rvm_status join(checker *c, uint32_t target, int backward) {
   register_set **state = &c->states[target];
   int changed = 1;
@@ -329,8 +330,9 @@ static rvm_status walk(checker *c) {
   return RVM_OK;
 }
 
-/* Walks until no loop head loses a register.  A walk assumes for a loop only what earlier walks have found, so a
-   register that was wrongly assumed to be written is detected by the next walk. */
+/* Walks until no backward jump changes the state of a loop head.  A walk passes a loop before the jumps back to its
+   head, so it may take a register for written that such a jump removes; the next walk passes the loop without that
+   register. */
 static rvm_status check_flow(checker *c) {
   for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);

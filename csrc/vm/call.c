@@ -64,8 +64,8 @@ static void replace_window(rvm_machine *machine, rvm_value *window, int64_t coun
 
 /* ---- packed and native functions ---- */
 
-/* Checks the status and the result of a packed function.  A failure without an error, or a result that is not a value
-   of the machine, becomes an error. */
+/* Checks the status and the result of a packed function.  A failure without an error, or a result whose tag no
+   register may hold, becomes an error. */
 static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
   int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
   if (status == RVM_OK && is_value) return RVM_OK;

@@ -13,8 +13,8 @@ enum { MAX_NATIVE_INSTRUCTIONS = 1 << 24 };
 
 /* ---- observing steps ---- */
 
-/* Calls the debugger's stop callback, with nothing watched while it runs.  *failure is the error of the innermost
-   function, or NULL.  Fails if the callback fails, which ends the run. */
+/* Calls the debugger's stop callback, with nothing watched while it runs.  `failure` points to the error of the
+   innermost function, or is NULL.  Fails if the callback fails, which ends the run. */
 static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, rvm_value *error) {
   const rvm_debugger *debugger = &machine->debugging->debugger;
   uint32_t kinds = machine->head.watched_kinds;

@@ -14,8 +14,8 @@ typedef struct rvm_position {
   const struct rvm_kernel_run *kernel; /* the run of a kernel, or NULL */
 } rvm_position;
 
-/* The breakpoints of a function: stops[i] is 1 if a run stops before word i of its steps (bytecode) or instruction
-   i. */
+/* The breakpoints of a function: stops[i] is 1 if a run stops before word i of its steps (bytecode), or before
+   instruction i (native code and kernels). */
 typedef struct rvm_breaks {
   unsigned char *stops;
   int64_t count;
@@ -25,7 +25,7 @@ typedef struct rvm_debugging {
   rvm_debugger debugger;
   rvm_breaks *breaks;                 /* one per function */
   rvm_position *positions;            /* the active functions, outermost first, as last observed */
-  int64_t depth, capacity;            /* number of stops, and the number allocated */
+  int64_t depth, capacity;            /* number of positions, and the number allocated */
   int32_t ended;                      /* 1 if the debugger itself ended the run: that failure is not reported to it */
   const void *bodies[RVM_STEP_COUNT]; /* the interpreter's dispatch table while a debugger is attached */
 } rvm_debugging;

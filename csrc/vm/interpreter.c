@@ -512,7 +512,7 @@ returned:
     NEXT(step->target);
   }
 
-  /* if not R[condition]: pc += target, of a bool, target > 0 */
+  /* if not R[condition]: pc += target, where R[condition] is a bool and target > 0 */
   BODY(unless_bool) {
     OPERANDS(unless_bool);
     if (R(step->condition).as.i) NEXT(RVM_UNLESS_WORDS);

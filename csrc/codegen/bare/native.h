@@ -1,4 +1,4 @@
-/* native.h: replaces codegen/native.h in packed functions that are compiled without a machine.  A failure has a status
+/* native.h: replaces codegen/native.h in packed functions that run without a machine.  A failure has a status
    but no message, and every loop runs on the caller's thread. */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
