@@ -23,7 +23,7 @@ from relvm.tables import kernel_constant
 
 SUM_LANES = kernel_constant("SUM_LANES")
 # Functions on floats that <math.h> has under other names.  The others, such as exp, have the same name there.
-MATH_H_NAMES = {"abs": "fabs", "power": "pow", "round": "rint"}
+MATH_H_NAMES = {"abs": "fabs", "power": "pow", "round": "rint", "round_away": "round"}
 
 
 class Scalar:
@@ -203,12 +203,14 @@ class Operation(Scalar):
         select(cond, then, orelse): only one of `then` and `orelse` is evaluated.
         cast: conversion to `dtype`, as by NumPy's astype
         min, max, abs
-        functions on floats, such as exp, in the precision of their operands (kernel_def.MATH)
+        functions on floats, such as exp, in the precision of their operands (kernel_def.MATH); of two nearest integers,
+            round returns the even one
+        round_away: the nearest integer; of two, the one farther from 0
         fma: x * y + z, for f32 only.  It is rounded once where C code is compiled to an FMA instruction, and twice
             elsewhere (csrc/codegen/reproducible.h).
         functions of the C headers of the runtime, whose names begin with `rvm_`
 
-    Kernels, as opposed to kernel definitions, do not contain floordiv, mod, min, max, and abs of integers.
+    Kernel definitions do not contain round_away.  Kernels do not contain floordiv, mod, min, max, and abs of integers.
     """
 
     function: str

@@ -295,8 +295,8 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     with parallel_loop_nest(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         bounds: list[Scalar] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
-            start = k.let("start", rounded("round", regions[n, first] * scale))
-            side = k.let("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
+            start = k.let("start", rounded("round_away", regions[n, first] * scale))
+            side = k.let("side", rounded("round_away", regions[n, first + 2] * scale) - start + 1)
             step = k.let("step", select(side > 1, side, Literal(1.0, dtype)) / bins)
             bounds.append(k.let("low", bounded(rounded("floor", at.to(dtype) * step) + start, extent)))
             bounds.append(k.let("high", bounded(rounded("ceil", (at + 1).to(dtype) * step) + start, extent)))

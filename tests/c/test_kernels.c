@@ -49,7 +49,7 @@ static void begin(void) {
 /* Return rows of the tables of functions and micro-kernels. */
 static int32_t row_of(const char *wanted) {
   static const char *const names[] = {
-#define MICRO_KERNEL(name, arguments) #name,
+#define MICRO_KERNEL(name, header, arguments) #name,
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
   };

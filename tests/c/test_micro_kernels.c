@@ -10,7 +10,7 @@
 enum { MOST = RVM_MICRO_KERNEL_ARGUMENTS, LARGEST = 1 << 30 };
 
 static const char *const names[] = {
-#define MICRO_KERNEL(name, arguments) #name,
+#define MICRO_KERNEL(name, header, arguments) #name,
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };
