@@ -319,8 +319,8 @@ def roi_max_pool(
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom.  These
-    are multiplied by `scale` and rounded to the nearest integer.  They are then the first column, first row, last
-    column and last row of the region in x.
+    are multiplied by `scale` and rounded to the nearest integer, halves away from 0.  They are then the first column,
+    first row, last column and last row of the region in x.
     images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the number of parts along the height and the width of a region.  Neighboring parts overlap if this number does
     not divide the height or width.

@@ -52,6 +52,8 @@ def region_samples() -> Iterator[Sample]:
             yield Sample("roi_align", (x, regions, images), attributes, _KEEP4)
         for size, scale in (((1, 1), 1.0), ((2, 3), 0.75), ((7, 6), 0.5)):
             yield Sample("roi_max_pool", (x, regions, images), {"size": size, "scale": scale}, _KEEP4)
+        halves = np.array([[0.5, 2.5, 4.5, 6.5], [-0.5, -2.5, 3.5, 5.5]], x.dtype)  # rounded away from 0
+        yield Sample("roi_max_pool", (x, halves, images[:2]), {"size": (2, 3)}, _KEEP4)
     for op in ("roi_align", "roi_max_pool"):
         none = (x, np.zeros((0, 4)), np.zeros(0, np.int64))
         yield Sample(op, none, {"size": (2, 2)}, _KEEP4)
