@@ -28,11 +28,11 @@ values
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from relvm.bytecode.asm_printer import function_texts, instruction_text
-from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
+from relvm.codegen.emit_bytecode import Bytecode
 from relvm.codegen.failure_locations import failure_locations
 from relvm.ir.expr import Binding, Function, MatchCast, Module
 from relvm.ir.node import walk
@@ -41,7 +41,11 @@ from relvm.lir.routine import LirModule
 
 
 def debug_section(
-    lir: LirModule, bytecode: Bytecode, compiled: Collection[str], source: Module | None
+    lir: LirModule,
+    bytecode: Bytecode,
+    compiled: Collection[str],
+    native_locations: Mapping[str, Mapping[int, tuple[str, ...]]],
+    source: Module | None,
 ) -> dict[str, dict[str, Any]]:
     """Return the debug section of a program: information about its functions and kernels, by name.
 
@@ -54,6 +58,8 @@ def debug_section(
         The bytecode of the functions.  If the program is built for debugging, it includes the functions in `compiled`.
     compiled
         The names of the functions that are native code.
+    native_locations
+        The source locations of the instructions of native code that can fail (`CSource.locations`).
     source
         The source module of the program if the program is built for debugging, otherwise None.
     """
@@ -66,9 +72,7 @@ def debug_section(
     if source is None:
         for name, names in bytecode.comments.items():
             section[name] = {"instructions": names}
-        native = print_bytecode(lir, [routine for routine in lir.routines if routine.name in compiled])
-        located = failure_locations(lir, bytecode) | failure_locations(lir, native)
-        for name, places in located.items():
+        for name, places in {**failure_locations(lir, bytecode), **native_locations}.items():
             if places:
                 section.setdefault(name, {})["locations"] = {str(index): list(each) for index, each in places.items()}
         return section

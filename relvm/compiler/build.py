@@ -391,6 +391,7 @@ def assemble(
     index of the file, and a library with only these kernels.
     """
     native, source = None, ""
+    native_locations: Mapping[str, Mapping[int, tuple[str, ...]]] = {}
     printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]
     bytecode = print_bytecode(lir, printed, debug=debug_source is not None)
     kernels, has_c_kernels = {}, target.kind == "c"
@@ -402,8 +403,9 @@ def assemble(
         text = print_c(lir, routines=compiled, kernels=has_c_kernels, statement_positions=positions)
         report("C compilation")
         native, source = compile_native(text, target, each_unit), source_text(text)
+        native_locations = text.locations
     functions = tuple(map(_EntryMaker(lir, bytecode, compiled), lir.functions))
-    debug = debug_section(lir, bytecode, compiled, debug_source)
+    debug = debug_section(lir, bytecode, compiled, native_locations, debug_source)
     return Program(functions, bytecode.constants, native, source, lir.signature, debug, kernels=kernels)
 
 

@@ -98,7 +98,7 @@ def _call_key(kind: str, name: str, functions: Mapping[str, Collection[str]]) ->
 
 @dataclass(frozen=True)
 class LoadPolicy:
-    """What to accept in an executable that is loaded, and how much of it to check.
+    """The policy of loading an executable: the content to accept, and the extent of the checks.
 
     check_only: whether to load the executable only for checking.  It cannot run, and its native code is not loaded.
     The other fields are the parameters of `Executable.open`.

@@ -7,7 +7,7 @@ line by line.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, repeat
 
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
@@ -54,19 +54,19 @@ _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_va
 
 @value_record
 class Reports:
-    """What the C code of a routine reports to the virtual machine.
+    """The reports of a routine's C code to the virtual machine.
 
     positions: the indices of the bytecode instructions that correspond to the statements of the routine
     (Bytecode.statement_positions).
-    located: the instructions that report a failure.  If it is None, the code is for debugging: all instructions report
-    a failure, and each instruction is also reported before it runs.
+    located: the instructions that report a failure, with their source locations.  If it is None, the code is for
+    debugging: all instructions report a failure, and each instruction is also reported before it runs.
     """
 
     positions: Sequence[int]
-    located: Collection[int] | None
+    located: Mapping[int, tuple[str, ...]] | None
 
 
-_SILENT = Reports((), ())
+_SILENT = Reports((), {})
 
 
 def print_prototype(routine: Routine) -> str:

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from relvm.codegen.c.function import (
     Reports,
@@ -55,10 +55,13 @@ class CSource:
     kernels: the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
     initializes the library.
     routines: the text of the translation unit with routines, empty if all functions are bytecode.
+    locations: for each routine, unless it is for debugging, its instructions that can fail, with their source locations
+    (`failure_locations`).  Routines on unboxed scalars do not report which instruction failed.
     """
 
     kernels: tuple[str, ...]
     routines: str
+    locations: Mapping[str, Mapping[int, tuple[str, ...]]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (*self.kernels, self.routines)))
@@ -182,7 +185,8 @@ def print_c(
         else:
             parts.append(print_routine(routine, functions, named, reports[routine.name]))
     parts += [print_apply(r, functions, is_scalar=r.key in scalars) for r in printed if r.key in called]
-    return CSource(units, "\n\n".join(part for part in parts if part) + "\n")
+    located = {name: report.located for name, report in reports.items() if report.located is not None}
+    return CSource(units, "\n\n".join(part for part in parts if part) + "\n", located)
 
 
 def _reports(
