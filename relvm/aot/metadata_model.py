@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
-from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.aot.lower.ir import LoweredFunction, LoweredModule, MemoryKind, Port, ScalarVar, TensorStorage
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.dtypes import I64

@@ -11,7 +11,6 @@ from relvm.aot.c.kernels import can_fail
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallExtern,
@@ -25,6 +24,7 @@ from relvm.aot.lower.ir import (
     DimScalar,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     ReadItem,
     RunKernel,
     Scalar,

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
-from relvm.aot.lower.ir import Branch, Continue, Copy, Move, Statement, statements_in
+from relvm.aot.lower.ir import Branch, Continue, Copy, MemoryKind, Move, Statement, TensorStorage, statements_in
 
 Body = tuple[Statement, ...]
 

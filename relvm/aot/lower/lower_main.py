@@ -10,9 +10,10 @@ from typing import NoReturn
 
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.assert_bounds import asserted_bound
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage, assign_storage
 from relvm.aot.lower.call_graph import RecursiveGroup, call_order
+from relvm.aot.lower.destinations import Targets, find_targets, tensor_leaves
 from relvm.aot.lower.ir import (
+    DEVICE,
     Branch,
     CallExtern,
     CallFunction,
@@ -25,6 +26,7 @@ from relvm.aot.lower.ir import (
     DimScalar,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     Move,
     ReadItem,
     RunKernel,
@@ -35,6 +37,7 @@ from relvm.aot.lower.ir import (
     SetSize,
     Statement,
     TensorArgument,
+    TensorStorage,
     WriteItem,
     always_continues,
 )
@@ -97,8 +100,10 @@ _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random num
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
     """Lower a function and all functions that it calls.
 
-    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  A tuple is replaced by
-    its fields, and a shape by its dimensions.  A recursive tail call becomes a jump.
+    Tensors become storages, and scalars become C variables.  An alias or a view of a tensor is in the same storage, and
+    both branches of an `if` write to the same storages.  Results are computed in the storages of the caller where
+    possible (relvm/aot/lower/destinations.py).  A tuple is replaced by its fields, and a shape by its dimensions.  A
+    recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -168,7 +173,9 @@ class _Lowering:
         self.kernels = kernels
         self.loop = loop
         self.refusals = refusals
-        self.found = assign_storage(functions[loop.head], refusals=refusals)
+        self.storages: list[TensorStorage] = []
+        self.constants: dict[Constant, int] = {}  # a constant -> the index of its storage
+        self.targets: dict[Var, Targets] = {}  # variables that are computed in storages of a result
         self.all_ranges = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
@@ -181,10 +188,6 @@ class _Lowering:
         self.body: list[Statement] = []
         self.names: dict[str, int] = {}
 
-    @property
-    def storages(self) -> list[TensorStorage]:
-        return self.found.storages
-
     # ---- the function ----
 
     def function(self) -> LoweredFunction:
@@ -196,7 +199,7 @@ class _Lowering:
         results: list[ScalarVar] = []
         target = None
         with suppress(Refused):
-            target = self.target("result", type_, list(self.found.results.ids), results)
+            target = self.target("result", type_, self.new_storages("result", type_, MemoryKind.OUTPUT), results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
@@ -213,31 +216,32 @@ class _Lowering:
         return LoweredFunction(
             head.source.name,
             head.inputs,
-            self.found.results.ids,
+            _storages_of(target),
             tuple((var, *_bounds(range_of(var_dim(var), self.ranges))) for var in head.sizes),
             tuple(head.scalars),
             tuple(results),
             tuple(self.storages),
             tuple(self.size_bytes(number, head) for number in range(len(self.storages))),
             tuple(bodies),
+            {var: _storages_of(value) for var, value in self.values.items()},
         )
 
     def section(self, name: str) -> _Section:
         """Return the section of the lowered function for the source function `name`.  Create it when first needed."""
         if name not in self.sections:
-            source = self.functions[name]
-            if self.sections:  # the head already has storages
-                assign_storage(source, self.found, self.refusals)
+            source, outer = self.functions[name], (self.current, self.origin)
+            self.current = name
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
             self.scalars = []
             for param in source.params:
+                self.origin = param.origin
                 with suppress(Refused):
-                    ids = list(self.found.storages_of(param).ids)
+                    ids = self.new_storages(param.name, param.type, MemoryKind.INPUT)
                     self.values[param] = self.parameter(param.name, param.type, ids)
-            known = (param for param in source.params if param in self.found.infos)
-            inputs = tuple(number for param in known for number in self.found.infos[param].ids)
+            inputs = tuple(number for param in source.params for number in _storages_of(self.values.get(param)))
             self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
+            self.current, self.origin = outer
         return self.sections[name]
 
     def check_values(self, head: _Section) -> Iterator[Statement]:
@@ -270,8 +274,6 @@ class _Lowering:
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
         match type_:
-            case TensorType() if not ids:  # the storage of the result is not supported
-                raise Refused
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype):
@@ -284,6 +286,29 @@ class _Lowering:
             case FuncType():
                 self.refuse(name, "a closure as the result of a function or an if branch")
         return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
+
+    def new_storages(self, name: str, type_: Type, kind: MemoryKind, targets: Targets = ()) -> list[int]:
+        """Return the index of a storage for each tensor in a type.
+
+        name: the name of the variable.
+        targets: for each tensor, the storage to use, or None for a new storage of the kind `kind`.
+        """
+        leaves = list(tensor_leaves(type_))
+        ids = []
+        for position, (leaf, number) in enumerate(zip(leaves, targets or (None,) * len(leaves), strict=True)):
+            if number is None:
+                if leaf.dtype is None or leaf.shape is None:
+                    self.refuse(name, f"a tensor of unknown rank or dtype ({leaf})")
+                if leaf.dtype.is_string:
+                    self.refuse(name, "tensors of strings")
+                label = name if len(leaves) == 1 else f"{name}_{position}"
+                number = self.new_storage(TensorStorage(label, kind, leaf.dtype, leaf.shape, origin=self.origin))
+            ids.append(number)
+        return ids
+
+    def new_storage(self, storage: TensorStorage) -> int:
+        self.storages.append(storage)
+        return len(self.storages) - 1
 
     def size_bytes(self, number: int, head: _Section) -> int:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
@@ -323,6 +348,7 @@ class _Lowering:
         target: None if the result is not supported.
         tail: whether the block is in tail position, so that its last call can become a jump.
         """
+        self.targets |= find_targets(block, _storages_of(target))
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -414,7 +440,11 @@ class _Lowering:
                     raise Refused
                 return self.values[expr]
             case Constant(value=array):
-                return TensorValue(self.found.constants[expr], array.shape)
+                if expr not in self.constants:
+                    name, dtype = f"constant_{len(self.storages)}", expr.known_element_type
+                    storage = TensorStorage(name, MemoryKind.CONSTANT, dtype, array.shape, value=array)
+                    self.constants[expr] = self.new_storage(storage)
+                return TensorValue(self.constants[expr], array.shape)
             case Prim(value=value):
                 return ScalarConstant(value)
             case DimValue(dim=dim):
@@ -468,8 +498,9 @@ class _Lowering:
     def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         kernel = self.kernels[name]
         assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
+        inputs = list(map(self.tensor, args))
         output_value = self.output_value(var)
-        tensors = [*map(self.tensor, args), *tensors_of(output_value)]
+        tensors = [*inputs, *tensors_of(output_value)]
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
             for expected, actual in zip(buffer.shape, tensor.dims, strict=True):
@@ -478,9 +509,13 @@ class _Lowering:
         self.body.append(RunKernel(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
         return output_value
 
-    def output_value(self, var: Var) -> Value:
-        """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
-        return self.target(var.name, var.type, list(self.found.storages_of(var).ids), [])
+    def output_value(self, var: Var, scalars: list[ScalarVar] | None = None) -> Value:
+        """Return where to compute the value of `var`: storages for tensors, and new C variables for scalars.
+
+        scalars: a list to which the C variables are added.
+        """
+        ids = self.new_storages(var.name, var.type, MemoryKind.WORKSPACE, self.targets.get(var, ()))
+        return self.target(var.name, var.type, ids, [] if scalars is None else scalars)
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
@@ -489,6 +524,8 @@ class _Lowering:
                 self.bind_dim(product(tensor.dims), product(shape.dims))
                 return TensorValue(tensor.storage, shape.dims)
             case "to_device":
+                if self.value(args[1]) != ScalarConstant(DEVICE):
+                    self.refuse(var.name, f"device {args[1]}; the only device is {DEVICE} (CPU)")
                 return self.value(args[0])
             case "shape_of":
                 return ShapeValue(self.tensor(args[0]).dims)
@@ -586,7 +623,7 @@ class _Lowering:
         sizes = self.size_arguments(function, args)
         self.widen_ranges(function, sizes)
         results: list[ScalarVar] = []
-        output_value = self.target(var.name, var.type, list(self.found.storages_of(var).ids), results)
+        output_value = self.output_value(var, results)
         scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
         tensors = (tensor.storage for value in (*args, output_value) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
@@ -715,6 +752,11 @@ class _Lowering:
 
     def refuse(self, name: str, what: str) -> NoReturn:
         self.refusals.refuse(self.current, name, what, self.origin)
+
+
+def _storages_of(value: Value | None) -> tuple[int, ...]:
+    """Return the storages of the tensors in a value.   value: None if it is not supported."""
+    return () if value is None else tuple(tensor.storage for tensor in tensors_of(value))
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relvm.aot.config import AotConfig, CallKind, Pool
-from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallExtern,
@@ -20,6 +19,7 @@ from relvm.aot.lower.ir import (
     Copy,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     ReadItem,
     RunKernel,
     Statement,
