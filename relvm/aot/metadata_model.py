@@ -15,7 +15,6 @@ from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 
 VERSION = 1  # of the metadata structs of an export
-_NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 
 @dataclass(frozen=True)
@@ -113,10 +112,10 @@ def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
     """Return the dtype name of `port`, an input or output of the function `entry`."""
     match port.value:
-        case ScalarVar(letter=letter):
-            return _NUMBERS[letter]
+        case ScalarVar(dtype=dtype):
+            return dtype.name
         case DimVar():
-            return _NUMBERS["i"]
+            return I64.name
     return entry.storages[port.value].dtype.name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial, reduce
 
-from relvm.aot.c.expressions import CTYPES, NameOf, guards_in
+from relvm.aot.c.expressions import NameOf, guards_in
 from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.functions import size_ranges
 from relvm.aot.c.header import packed_signature, run_signature
@@ -14,6 +14,7 @@ from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import dim_text, packed_inputs, port_dtype, port_shape, range_text, size_names
 from relvm.codegen.c.expression import CExpression, cast, dimension, infix, integer, prefix, primary
+from relvm.codegen.c.scalars import CTYPES
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, var_dim
 
@@ -213,7 +214,7 @@ class _PackedEntry(_Entry):
         results = [self.result(var) for var in self.entry.results]
         body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
         for var in self.entry.results:
-            if var.letter == "b":
+            if var.dtype.is_bool:
                 target = prefix("*", self.data("uint8_t", self.output_numbers[var]))
                 body.append(f"  {target} = {cast('uint8_t', primary(self.variable(var)))};")
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
@@ -231,7 +232,7 @@ class _PackedEntry(_Entry):
     def size_of(self, var: DimVar) -> CExpression:
         """Return the C expression of a size: an argument if there is one, otherwise a dimension of an input."""
         if var in self.input_numbers:
-            return self.read(ScalarVar("", "i"), self.input_numbers[var])
+            return self.read(ScalarVar("", I64), self.input_numbers[var])
         return primary(f"sizes[{self.codes[var_dim(var)]}]")
 
     def check_dims(self) -> Iterator[str]:
@@ -253,9 +254,9 @@ class _PackedEntry(_Entry):
         return str(self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number))
 
     def read(self, var: ScalarVar, number: int) -> CExpression:
-        if var.letter == "b":
+        if var.dtype.is_bool:
             return infix("!=", prefix("*", self.data("const uint8_t", number)), integer(0))
-        return prefix("*", self.data(f"const {CTYPES[var.letter]}", number))
+        return prefix("*", self.data(f"const {CTYPES[var.dtype]}", number))
 
     def variable(self, var: ScalarVar) -> str:
         return f"result{self.output_numbers[var]}"
@@ -265,12 +266,12 @@ class _PackedEntry(_Entry):
 
         The entry point later converts these variables to the bytes that the caller expects.
         """
-        return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
+        return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.dtype.is_bool]
 
     def result(self, var: ScalarVar) -> str:
-        if var.letter == "b":
+        if var.dtype.is_bool:
             return str(prefix("&", primary(self.variable(var))))
-        return str(self.data(CTYPES[var.letter], self.output_numbers[var]))
+        return str(self.data(CTYPES[var.dtype], self.output_numbers[var]))
 
     def descriptor(self) -> str:
         name = self.config.name

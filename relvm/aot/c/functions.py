@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from relvm.aot.c.expressions import CTYPES, DTYPES, from_element, guards_in, letter_of, scalar_expression
+from relvm.aot.c.expressions import dtype_of_scalar, guards_in, scalar_expression
 from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.kernels import can_fail
 from relvm.aot.c.mangling import Names
@@ -38,15 +38,23 @@ from relvm.aot.lower.ir import (
 )
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
-from relvm.codegen.c.expression import CExpression, cast, conversion, dimension, infix, integer, prefix, primary
+from relvm.codegen.c.expression import (
+    CExpression,
+    cast,
+    conversion,
+    dimension,
+    element,
+    infix,
+    integer,
+    prefix,
+    primary,
+)
+from relvm.codegen.c.scalars import BOXES, CTYPES, FIELDS, operation
 from relvm.ir.symbolic import AnyDim, DimVar, product
 from relvm.ir.value_ranges import Range, range_of
 from relvm.quoting import c_string
 from relvm.tables import PRIM_OPERATORS
 
-# The tag of a scalar value, and the member that holds its number, by the letter of its dtype.
-_TAGS = {"b": "BOOL", "i": "INT", "f": "FLOAT"}
-_MEMBERS = {"b": "i", "i": "i", "f": "f"}
 _CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
     "floordiv_i64": "rvm_scalar_op_is_divisor({1})",
     "mod_i64": "rvm_scalar_op_is_divisor({1})",
@@ -90,8 +98,8 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
         parts.append(f"{function.storages[number].dtype.ctype} *s{number}")
     names_of_sizes = _size_names(function)
     parts += [f"int64_t {names_of_sizes[var]}" for var, _, _ in function.sizes]
-    parts += [f"{CTYPES[var.letter]} {var.name}" for var in function.scalars]
-    parts += [f"{CTYPES[var.letter]} *{var.name}_out" for var in function.results]
+    parts += [f"{CTYPES[var.dtype]} {var.name}" for var in function.scalars]
+    parts += [f"{CTYPES[var.dtype]} *{var.name}_out" for var in function.results]
     return f"static int32_t {names.function(function.name)}({', '.join(parts) or 'void'})"
 
 
@@ -161,7 +169,7 @@ class _Printer:
                 slot = self.placement.slots["storage", number]
                 self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
-            self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
+            self.lines.append(f"  {CTYPES[var.dtype]} {var.name} = 0;")
         found = list(self.size_names.values())[len(function.sizes) :]
         self.lines += [f"  int64_t {name} = 0;" for name in found]
         params = [] if self.module.calls is CallKind.UNPACKED else ["result"]
@@ -206,12 +214,12 @@ class _Printer:
             case CallExtern():
                 return self.call_extern(statement)
             case ReadItem(target, storage, position):
-                dtype = self.function.storages[storage].dtype
-                return [f"{target.name} = {from_element(target.letter, self.storage_name(storage), dtype, position)};"]
+                item, dtype = self.item(storage, position), self.function.storages[storage].dtype
+                return [f"{target.name} = {conversion(item, dtype, target.dtype)};"]
             case WriteItem(storage, position, value):
                 dtype = self.function.storages[storage].dtype
-                item = conversion(self.scalar(value), DTYPES[letter_of(value)], dtype)
-                return [f"{self.storage_name(storage)}[{position}] = {item};"]
+                new = conversion(self.scalar(value), dtype_of_scalar(value), dtype)
+                return [f"{self.item(storage, position)} = {new};"]
             case Compute(target, row, args):
                 return self.compute(target.name, row, args)
             case SetScalar(target, value):
@@ -279,9 +287,9 @@ class _Printer:
                 view = f"&tensors[{number}], RVM_DTYPE_{dtype}, {len(arg.dims)}, {shape}"
                 lines.append(f"arguments[{position}] = rvm_view({view}, {self.storage_name(arg.storage)});")
             else:
-                letter = letter_of(arg)
-                lines.append(f"arguments[{position}].tag = RVM_TAG_{_TAGS[letter]};")
-                lines.append(f"arguments[{position}].as.{_MEMBERS[letter]} = {self.scalar(arg)};")
+                dtype = dtype_of_scalar(arg)
+                lines.append(f"arguments[{position}].tag = RVM_TAG_{BOXES[dtype]};")
+                lines.append(f"arguments[{position}].as.{FIELDS[dtype]} = {self.scalar(arg)};")
         passed = f"arguments, {len(call.args)}, &value"
         if is_packed:
             lines.append(f"status_ = call_extern({c_string(call.name)}, {passed});")
@@ -303,9 +311,9 @@ class _Printer:
                     source = "((const uint8_t *)value.as.tensor->dl.data)"
                     copy = f"for (size_t i_ = 0; i_ < {size}; i_++) {target}[i_] = {source}[i_] != 0;"
                 lines.append(f"if (fits_ && !rvm_view_is_empty(value.as.tensor)) {copy}")
-            case ScalarVar(name, letter):
-                lines.append(f"fits_ = value.tag == RVM_TAG_{_TAGS[letter]};")
-                lines.append(f"if (fits_) {name} = value.as.{_MEMBERS[letter]};")
+            case ScalarVar(name, dtype):
+                lines.append(f"fits_ = value.tag == RVM_TAG_{BOXES[dtype]};")
+                lines.append(f"if (fits_) {name} = value.as.{FIELDS[dtype]};")
         if is_packed:
             lines.append("rvm_api->release(&value);")
         if call.result is not None:
@@ -316,13 +324,12 @@ class _Printer:
         return ["{", *(f"  {line}" for line in lines), "}"]
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
-        scalars = [self.scalar(arg) for arg in args]
-        operands = list(map(str, scalars))
-        line = f"{target} = rvm_scalar_op_{row}_value({', '.join((*operands, '0')[:2])});"
+        operands = [self.scalar(arg) for arg in args]
+        line = f"{target} = {operation(row, *operands)};"
         if row not in _CHECKS:
             return [line]
-        formats = ", ".join("%.17g" if letter_of(arg) == "f" else "%lld" for arg in args)
-        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {_FAILURES[row]}", *scalars, is_whole=True)
+        formats = ", ".join("%.17g" if dtype_of_scalar(arg).is_float else "%lld" for arg in args)
+        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {_FAILURES[row]}", *operands, is_whole=True)
         return [f"if (!{_CHECKS[row].format(*operands)}) {fail}", line]
 
     def branch(
@@ -362,7 +369,7 @@ class _Printer:
             if m.copy_to is None
         ]
         lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in jump.sizes]
-        lines += [f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in jump.scalars]
+        lines += [f"const {CTYPES[var.dtype]} {var.name}_next = {self.scalar(value)};" for var, value in jump.scalars]
         for move in jump.moves:
             new = f"next{move.param}" if move.copy_to is None else self.storage_name(move.copy_to)
             lines.append(f"{self.storage_name(move.param)} = {new};")
@@ -390,6 +397,9 @@ class _Printer:
     def storage_name(self, number: int) -> str:
         self.used.add(f"s{number}")
         return f"s{number}"
+
+    def item(self, storage: int, position: int) -> CExpression:
+        return element(self.storage_name(storage), integer(position))
 
     def pool(self, number: int, offset: int) -> str:
         self.used.add(f"pool{number}")

@@ -77,11 +77,11 @@ class StorageInfo:
 class ScalarVar:
     """A scalar variable of the C code.
 
-    letter: its type, i (int64), f (double) or b (bool), a letter of csrc/tables/scalar_operators.def.
+    dtype: its type: i64, f64 or bool.
     """
 
     name: str
-    letter: str
+    dtype: DType
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ from relvm.aot.lower.values import (
     tensors_of,
 )
 from relvm.errors import RelvmNameError, known_names
-from relvm.ir.dtypes import I64, U64
+from relvm.ir.dtypes import BOOL, F64, I64, U64, DType
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -84,7 +84,7 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
-from relvm.ir.scalar_ops import find_row
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, dim_vars, evaluate_with, product, var_dim
 from relvm.ir.types import VOID, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
@@ -93,7 +93,6 @@ from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_identifier
 from relvm.tables import STATUS
 
-_LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
 _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random numbers", "print": "printing"}
 
 
@@ -249,7 +248,7 @@ class _Lowering:
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
-                equal = self.scalar(f"{var.name}_as_stated", "b")
+                equal = self.scalar(f"{var.name}_as_stated", BOOL)
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
                 message = f"{head.source.name}: argument {var.name}: expected a value of {type_.value}"
                 yield Check(equal, "SHAPE_ERROR", message)
@@ -260,7 +259,7 @@ class _Lowering:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype) if not is_size(type_):
-                var = self.scalar(name, _LETTERS[dtype.name])
+                var = self.scalar(name, dtype)
                 self.scalars.append(var)
                 return var
             case PrimType(value=value) if value is not None:
@@ -277,7 +276,7 @@ class _Lowering:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype):
-                scalars.append(self.scalar(name, _LETTERS[dtype.name]))
+                scalars.append(self.scalar(name, dtype))
                 return scalars[-1]
             case ShapeType(dims) if dims is not None:
                 return ShapeValue(tuple(map(self.dim, dims)))
@@ -418,7 +417,7 @@ class _Lowering:
                 )
                 if dim is not None and not row.fails and self.is_int64(dim):
                     return DimScalar(dim)
-                target = self.scalar(var.name, row.result)
+                target = self.scalar(var.name, DTYPE_OF_LETTER[row.result])
                 self.body.append(Compute(target, row.name, tuple(map(self.scalar_value, args))))
                 if dim is not None:
                     self.dims_of_scalars[target] = dim
@@ -594,8 +593,7 @@ class _Lowering:
 
     def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
         dtype = self.storages[storage].dtype
-        letter = "b" if dtype.is_bool else "i" if dtype.is_integer else "f"
-        target = self.scalar(name, letter)
+        target = self.scalar(name, BOOL if dtype.is_bool else I64 if dtype.is_integer else F64)
         self.body.append(ReadItem(target, storage, position))
         return target
 
@@ -605,8 +603,8 @@ class _Lowering:
             return self.read_item(getattr(cond, "name", "condition"), value.storage)
         return expect_scalar(value)
 
-    def scalar(self, name: str, letter: str) -> ScalarVar:
-        return ScalarVar(self.unique_name(name), letter)
+    def scalar(self, name: str, dtype: DType) -> ScalarVar:
+        return ScalarVar(self.unique_name(name), dtype)
 
     def unique_name(self, name: str) -> str:
         base = c_identifier(name)

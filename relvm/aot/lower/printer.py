@@ -45,9 +45,9 @@ def format_function(function: LoweredFunction, call: str) -> str:
     storages, sizes = function.storages, function.sizes
     params = [f"s{number}: {_type(storages[number])}" for number in function.inputs]
     params += [f"{terminal(var.name)} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]
-    params += [f"{terminal(var.name)}: {var.letter}" for var in function.scalars]
+    params += [f"{terminal(var.name)}: {var.dtype}" for var in function.scalars]
     results = [f"s{number}: {_type(storages[number])}" for number in function.outputs]
-    results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
+    results += [f"{terminal(var.name)}: {var.dtype}" for var in function.results]
     lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
     for number, storage in enumerate(storages):
         if storage.kind in (MemoryKind.WORKSPACE, MemoryKind.CONSTANT):
