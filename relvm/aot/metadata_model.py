@@ -156,10 +156,13 @@ def metadata_json(
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
+        placement = placements[function.name]
         used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.kind is MemoryKind.CONSTANT}
         return {
-            "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
-            "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),
+            "ram_bytes": dict(zip(pools, placement.size_bytes, strict=True)),
+            "ram_lower_bound_bytes": {
+                pool: arena.lower_bound_bytes for pool, arena in zip(pools, placement.arenas, strict=True)
+            },
             "flash_constants_bytes": sum(used.values()),
             "constants": sorted(f"c{numbers[key]}" for key in used if key in numbers),
         }

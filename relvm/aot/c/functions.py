@@ -353,7 +353,7 @@ class _Printer:
             parts.append("result")
         for pool, size in enumerate(needed):
             if size:
-                slot = self.placement.slots[f"frame {pool}", self.point]
+                slot = self.placement.slots["frame", self.point, pool]
                 parts.append(self.pool(pool, slot.offset))
         parts += [self.storage_name(number) for number in call.storages]
         parts += [str(self.dim(size)) for size in call.sizes] + [str(self.scalar(value)) for value in call.scalars]
