@@ -46,7 +46,6 @@ from relvm.aot.lower.signature import entry_ports
 from relvm.aot.lower.unsupported import Refusals, Refused
 from relvm.aot.lower.values import (
     ClosureValue,
-    ShapeValue,
     TensorValue,
     TupleValue,
     Value,
@@ -54,6 +53,7 @@ from relvm.aot.lower.values import (
     expect_scalar,
     is_size,
     scalars_of,
+    shape_of_dims,
     shapes_to_tuples,
     tensors_of,
 )
@@ -265,7 +265,7 @@ class _Lowering:
             case PrimType(value=value) if value is not None:
                 return DimScalar(self.dim(value))
             case ShapeType(dims) if dims is not None:
-                return ShapeValue(tuple(map(self.dim, dims)))
+                return shape_of_dims(map(self.dim, dims))
             case TupleType(fields):
                 return TupleValue(tuple(self.parameter(name, item, ids) for item in fields))
         return self.refuse(name, f"a parameter of type {type_}")
@@ -279,7 +279,7 @@ class _Lowering:
                 scalars.append(self.scalar(name, dtype))
                 return scalars[-1]
             case ShapeType(dims) if dims is not None:
-                return ShapeValue(tuple(map(self.dim, dims)))
+                return shape_of_dims(map(self.dim, dims))
             case TupleType(fields):
                 return TupleValue(tuple(self.target(name, item, ids, scalars) for item in fields))
             case FuncType():
@@ -381,12 +381,8 @@ class _Lowering:
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.store_result(item, place, expr)
-            case ShapeValue(dims), TupleValue(into):  # only for a result of the entry
-                for dim, place in zip(dims, into, strict=True):
-                    self.store_result(DimScalar(dim), place, expr)
-            case ShapeValue(dims), ShapeValue(into):
-                for actual, expected in zip(dims, into, strict=True):
-                    self.bind_dim(expected, actual)
+            case DimScalar(actual), DimScalar(expected):
+                self.bind_dim(expected, actual)
             case ClosureValue(), _:
                 self.refuse(getattr(expr, "name", "result"), "a closure that escapes the function that creates it")
             case ((ScalarVar() | ScalarConstant() | DimScalar()), ScalarVar()):
@@ -457,6 +453,9 @@ class _Lowering:
     def tensor(self, expr: Expr) -> TensorValue:
         return expect_kind(TensorValue, self.value(expr))
 
+    def shape_dims(self, expr: Expr) -> tuple[AnyDim, ...]:
+        return tuple(map(self.as_dim, map(expect_scalar, expect_kind(TupleValue, self.value(expr)).items)))
+
     def scalar_value(self, expr: Expr) -> Scalar:
         return expect_scalar(self.value(expr))
 
@@ -519,19 +518,19 @@ class _Lowering:
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
             case "reshape":
-                tensor, shape = self.tensor(args[0]), expect_kind(ShapeValue, self.value(args[1]))
-                self.bind_dim(product(tensor.dims), product(shape.dims))
-                return TensorValue(tensor.storage, shape.dims)
+                tensor, dims = self.tensor(args[0]), self.shape_dims(args[1])
+                self.bind_dim(product(tensor.dims), product(dims))
+                return TensorValue(tensor.storage, dims)
             case "to_device":
                 if self.value(args[1]) != ScalarConstant(DEVICE):
                     self.refuse(var.name, f"device {args[1]}; the only device is {DEVICE} (CPU)")
                 return self.value(args[0])
             case "shape_of":
-                return ShapeValue(self.tensor(args[0]).dims)
+                return shape_of_dims(self.tensor(args[0]).dims)
             case "shape_to_tensor":
                 output_value = expect_kind(TensorValue, self.output_value(var))
-                dims = expect_kind(ShapeValue, self.value(args[0])).dims
-                self.body += (WriteItem(output_value.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
+                items = expect_kind(TupleValue, self.value(args[0])).items
+                self.body += (WriteItem(output_value.storage, i, expect_scalar(item)) for i, item in enumerate(items))
                 return output_value
             case "tensor_to_shape":
                 return self.shape_of_elements(var, self.tensor(args[0]))
@@ -589,7 +588,7 @@ class _Lowering:
         for position in range(length):
             item = self.read_item(f"{var.name}_{position}", tensor.storage, position)
             dims.append(self.size(DimVar(f"{c_identifier(var.name)}_{position}"), item))
-        return ShapeValue(tuple(dims))
+        return shape_of_dims(dims)
 
     def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
         dtype = self.storages[storage].dtype
@@ -650,8 +649,8 @@ class _Lowering:
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
-            case ShapeType(dims=expected), ShapeValue(dims) if expected is not None:
-                yield from zip(expected, dims, strict=True)
+            case ShapeType(dims=expected), TupleValue(items) if expected is not None:
+                yield from zip(expected, map(self.as_dim, map(expect_scalar, items)), strict=True)
             case PrimType(value=expected), _ if expected is not None:
                 yield expected, self.as_dim(expect_scalar(value))
             case TupleType(fields), TupleValue(items):
@@ -729,12 +728,12 @@ class _Lowering:
         if difference(expected, actual) != 0:
             self.body.append(CheckSizes(expected, actual))
 
-    def shape_value(self, dims: tuple[AnyDim, ...]) -> ShapeValue:
+    def shape_value(self, dims: tuple[AnyDim, ...]) -> TupleValue:
         """Return a shape.  Append checks that its dimensions are not negative."""
         for dim in dims:
             if range_of(dim, self.ranges).low < 0:
                 self.expect_equal(dim_op("max", dim, 0), dim)
-        return ShapeValue(dims)
+        return shape_of_dims(dims)
 
     def is_int64(self, dim: AnyDim) -> bool:
         """Return whether the arithmetic that computes `dim` cannot overflow."""
