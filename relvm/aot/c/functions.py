@@ -49,21 +49,10 @@ from relvm.codegen.c.expression import (
     prefix,
     primary,
 )
-from relvm.codegen.c.scalars import BOXES, CTYPES, FIELDS, operation
+from relvm.codegen.c.scalars import BOXES, CTYPES, FAILURES, FIELDS, has_value, operation
 from relvm.ir.symbolic import AnyDim, DimVar, product
 from relvm.ir.value_ranges import Range, range_of
 from relvm.quoting import c_string
-from relvm.tables import PRIM_OPERATORS
-
-_CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
-    "floordiv_i64": "rvm_scalar_op_is_divisor({1})",
-    "mod_i64": "rvm_scalar_op_is_divisor({1})",
-    "shl_i64": "rvm_scalar_op_is_shift_count({1})",
-    "shr_i64": "rvm_scalar_op_is_shift_count({1})",
-    "i64_of_f64": "rvm_scalar_op_is_in_i64({0})",
-}
-_FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}
-assert _CHECKS.keys() == _FAILURES.keys()
 
 
 def print_function(
@@ -326,11 +315,11 @@ class _Printer:
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
         operands = [self.scalar(arg) for arg in args]
         line = f"{target} = {operation(row, *operands)};"
-        if row not in _CHECKS:
+        if row not in FAILURES:
             return [line]
         formats = ", ".join("%.17g" if dtype_of_scalar(arg).is_float else "%lld" for arg in args)
-        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {_FAILURES[row]}", *operands, is_whole=True)
-        return [f"if (!{_CHECKS[row].format(*operands)}) {fail}", line]
+        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {FAILURES[row]}", *operands, is_whole=True)
+        return [f"if (!{has_value(row, *operands)}) {fail}", line]
 
     def branch(
         self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str

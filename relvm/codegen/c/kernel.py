@@ -83,11 +83,7 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
-    pointers = {}
-    for buffer in buffers:
-        const = "const " if buffer in kernel.inputs else ""
-        restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
-        pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+    pointers = pointer_declarations(kernel)
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
     entry = _entry(kernel, symbol)
@@ -100,6 +96,13 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
     end = ["  return RVM_OK;", "}", *entry]
     return [*printed, *body.lines_with_sources(), *_without_source(end)]
+
+
+def pointer_declarations(kernel: Kernel) -> dict[str, str]:
+    """Return the C declarations of the pointers to the elements of a kernel's inputs and outputs, by name."""
+    restrict = "" if kernel.in_place else "restrict "
+    declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
+    return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
 def _entry(kernel: Kernel, symbol: str) -> list[str]:

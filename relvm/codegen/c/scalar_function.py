@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from relvm.codegen.c.expression import CExpression, primary
 from relvm.codegen.c.mangling import routine_symbol
 from relvm.codegen.c.operands import operand_text
-from relvm.codegen.c.scalars import BOXES, CTYPES, FIELDS, operation, scalar_literal
+from relvm.codegen.c.scalars import BOXES, CTYPES, FAILURES, FIELDS, has_value, operation, scalar_literal
 from relvm.lir.passes.scalar_functions import ScalarRoutine
 from relvm.lir.routine import (
     COPY,
@@ -30,9 +30,6 @@ from relvm.lir.routine import (
     TailCallStatement,
 )
 from relvm.quoting import c_comment, c_string
-from relvm.tables import PRIM_OPERATORS
-
-_MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
 def print_declarations(scalar: ScalarRoutine) -> str:
@@ -126,14 +123,13 @@ class _Printer:
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
             case PrimStatement(row, args, destination):
-                line = f"{indent}s{destination} = {operation(row, *map(_expression, args))};"
-                if row not in _MAY_FAIL:
+                operands = list(map(_expression, args))
+                line = f"{indent}s{destination} = {operation(row, *operands)};"
+                if row not in FAILURES:
                     return [line]
-                boxes = [self.boxed(arg) for arg in args]
-                boxes.append("RVM_NIL")
-                check = f"rvm_scalar_op_has_value(RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]})"
-                fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]});"
-                return [f"{indent}if (!{check}) {fail}", line]
+                first, second = (*map(self.boxed, args), "RVM_NIL")[:2]
+                fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {first}, {second});"
+                return [f"{indent}if (!{has_value(row, *operands)}) {fail}", line]
             case CallStatement(function=function, args=args, destination=destination, kernel=False):
                 if function == COPY:
                     return [f"{indent}s{destination} = {_expression(args[0])};"]
