@@ -127,7 +127,6 @@ class _Printer:
         self.placement = placements[function.name]
         self.names = names
         self.point = -1
-        self.lines: list[str] = []
         self.used: set[str] = set()
         # Conditions under which a size in the current statement is invalid, each with the message of the error.
         self.guards: dict[CExpression, str] = {}
@@ -137,36 +136,36 @@ class _Printer:
     def text(self) -> str:
         end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
         targets = {s.section for s in self.function.statements() if isinstance(s, Continue)}
+        body: list[str] = []
         for number, section in enumerate(self.function.sections):
-            self.lines += [f"section{number}:;"] if number in targets else []
-            self.block(section, "  ")
-            self.lines += [] if always_continues(section) else [*end, "  return RVM_OK;"]
-        body, self.lines = self.lines, []
-        self.declarations()
+            body += [f"section{number}:;"] if number in targets else []
+            body += self.block(section)
+            body += [] if always_continues(section) else [*end, "  return RVM_OK;"]
         head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"
-        return "\n".join([head, *self.lines, *body, "}"])
+        return "\n".join([head, *self.declarations(), *body, "}"])
 
-    def declarations(self) -> None:
+    def declarations(self) -> list[str]:
         function = self.function
+        lines: list[str] = []
         for number, storage in enumerate(function.storages):
             name, ctype = f"s{number}", storage.dtype.ctype
             if storage.kind is MemoryKind.INPUT and number not in function.inputs and name in self.used:
-                self.lines.append(f"  const {ctype} *{name} = 0;")
+                lines.append(f"  const {ctype} *{name} = 0;")
             elif storage.kind is MemoryKind.CONSTANT and name in self.used:
-                self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
+                lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
             elif storage.kind is MemoryKind.WORKSPACE and name in self.used:
                 slot = self.placement.slots["storage", number]
-                self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
+                lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
-            self.lines.append(f"  {CTYPES[var.dtype]} {var.name} = 0;")
+            lines.append(f"  {CTYPES[var.dtype]} {var.name} = 0;")
         found = list(self.size_names.values())[len(function.sizes) :]
-        self.lines += [f"  int64_t {name} = 0;" for name in found]
+        lines += [f"  int64_t {name} = 0;" for name in found]
         params = [] if self.module.calls is CallKind.UNPACKED else ["result"]
         params += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
         params += [f"s{number}" for number in (*function.inputs, *function.outputs)]
         params += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
-        text = " ".join(self.lines)
-        self.lines += [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
+        text = " ".join(lines)
+        return lines + [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
         """Yield the scalar variables that the C function must declare, because they are not parameters."""
@@ -185,16 +184,19 @@ class _Printer:
 
     # ---- statements ----
 
-    def block(self, body: tuple[Statement, ...], indent: str) -> None:
+    def block(self, body: tuple[Statement, ...]) -> list[str]:
+        """Return the indented lines of a block."""
+        lines = []
         for statement in body:
             self.point += 1
             outer, self.guards = self.guards, {}
-            lines = self.statement(statement, indent)
+            printed = self.statement(statement)
             checks = [f"if ({guard}) {self.fail('SHAPE_ERROR', reason)}" for guard, reason in self.guards.items()]
-            self.lines += [indent + line for line in (*checks, *lines)]
+            lines += [f"  {line}" for line in (*checks, *printed)]
             self.guards = outer
+        return lines
 
-    def statement(self, statement: Statement, indent: str) -> list[str]:
+    def statement(self, statement: Statement) -> list[str]:
         match statement:
             case RunKernel():
                 return self.run(statement)
@@ -232,7 +234,9 @@ class _Printer:
             case Check(cond, status, message):
                 return [f"if ({prefix('!', self.scalar(cond))}) {self.fail(status, printf(message), is_whole=True)}"]
             case Branch(cond, then, orelse):
-                return self.branch(cond, then, orelse, indent)
+                head = f"if ({self.scalar(cond)}) {{"
+                first, second = self.block(then), self.block(orelse)
+                return [head, *first, *(["} else {", *second] if second else []), "}"]
             case CallFunction():
                 return self.call(statement)
             case Continue():
@@ -320,19 +324,6 @@ class _Printer:
         formats = ", ".join("%.17g" if dtype_of_scalar(arg).is_float else "%lld" for arg in args)
         fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {FAILURES[row]}", *operands, is_whole=True)
         return [f"if (!{has_value(row, *operands)}) {fail}", line]
-
-    def branch(
-        self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str
-    ) -> list[str]:
-        text = self.scalar(cond)
-        outer, self.lines = self.lines, []
-        self.block(then, "  ")
-        first, self.lines = self.lines, []
-        self.block(orelse, "  ")
-        second, self.lines = self.lines, outer
-        if not second:
-            return [f"if ({text}) {{", *first, "}"]
-        return [f"if ({text}) {{", *first, "} else {", *second, "}"]
 
     def call(self, call: CallFunction) -> list[str]:
         needed = self.placements[call.function].size_bytes
