@@ -375,9 +375,9 @@ class _Lowering:
 
     def store_result(self, value: Value, target: Value, expr: Expr) -> None:
         match value, target:
-            case TensorValue(storage, dims), TensorValue(into):
+            case TensorValue(storage), TensorValue(into):
                 if storage != into:
-                    self.body.append(Copy(storage, into, product((*dims, self.storages[storage].dtype.size_bytes))))
+                    self.body.append(Copy(storage, into, self.bytes_of(value)))
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.store_result(item, place, expr)
@@ -455,6 +455,9 @@ class _Lowering:
 
     def shape_dims(self, expr: Expr) -> tuple[AnyDim, ...]:
         return tuple(map(self.as_dim, map(expect_scalar, expect_kind(TupleValue, self.value(expr)).items)))
+
+    def bytes_of(self, tensor: TensorValue) -> AnyDim:
+        return product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes))
 
     def scalar_value(self, expr: Expr) -> Scalar:
         return expect_scalar(self.value(expr))
@@ -555,8 +558,7 @@ class _Lowering:
                 return TupleValue(())
             case "update_tensor":
                 updated, new = self.tensor(args[0]), self.tensor(args[1])
-                size_bytes = product((*updated.dims, self.storages[updated.storage].dtype.size_bytes))
-                self.body.append(Copy(new.storage, updated.storage, size_bytes))
+                self.body.append(Copy(new.storage, updated.storage, self.bytes_of(updated)))
                 return TupleValue(())
             case "check_equal" | "check_at_most":
                 left, right = (self.as_dim(self.scalar_value(arg)) for arg in args[:2])
@@ -699,7 +701,7 @@ class _Lowering:
         scalars = [(var, new) for var, (_, new) in zip(section.scalars, passed, strict=True) if new is not var]
         new = [tensor for arg in args for tensor in tensors_of(arg)]
         moves = [
-            Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
+            Move(param, tensor.storage, None, self.bytes_of(tensor))
             for param, tensor in zip(section.inputs, new, strict=True)
             if param != tensor.storage
         ]
