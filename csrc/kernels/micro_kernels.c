@@ -244,12 +244,13 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
                                     const rvm_micro_watch *watch) {
   const int64_t taps = args.window_height * args.window_width, area = args.height * args.width;
   EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
-  EXPECT(args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
+  EXPECT(args.out_height >= 1 && args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
   if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
   const int64_t lines = args.columns / args.out_width + 2;
+  const int64_t last_image = (args.column + args.columns - 1) / (args.out_height * args.out_width);
   const double work = (double)args.rows * (double)args.panel_stride + (double)taps * (double)lines;
   EXPECT_WORK(work, 0x1p26);
-  const int64_t read = ((args.row + args.rows - 1) / taps + 1) * area;
+  const int64_t read = last_image * args.image_stride + ((args.row + args.rows - 1) / taps + 1) * area;
   const int64_t written = last_offset(args.rows, args.panel_stride) + args.panel_stride;
   EXPECT_RANGE(panel, 0, written);
   EXPECT_RANGE(x, 0, read);
