@@ -183,7 +183,6 @@ class _Lowering:
         self.sections: dict[str, _Section] = {}
         self.current = loop.head  # the name of the function that is being lowered
         self.origin = functions[loop.head].origin  # the source location of the current binding or near it
-        self.scalars: list[ScalarVar] = []  # the scalar parameters of the current section
         self.body: list[Statement] = []
         self.names: dict[str, int] = {}
 
@@ -198,7 +197,8 @@ class _Lowering:
         results: list[ScalarVar] = []
         target = None
         with suppress(Refused):
-            target = self.target("result", type_, self.new_storages("result", type_, MemoryKind.OUTPUT), results)
+            ids = self.new_storages("result", type_, MemoryKind.OUTPUT)
+            target = self.new_value("result", type_, ids, results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
@@ -232,14 +232,14 @@ class _Lowering:
             self.current = name
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
-            self.scalars = []
+            scalars: list[ScalarVar] = []
             for param in source.params:
                 self.origin = param.origin
                 with suppress(Refused):
                     ids = self.new_storages(param.name, param.type, MemoryKind.INPUT)
-                    self.values[param] = self.parameter(param.name, param.type, ids)
+                    self.values[param] = self.new_value(param.name, param.type, ids, scalars, is_param=True)
             inputs = tuple(number for param in source.params for number in _storages_of(self.values.get(param)))
-            self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
+            self.sections[name] = _Section(len(self.sections), source, sizes, scalars, inputs)
             self.current, self.origin = outer
         return self.sections[name]
 
@@ -253,38 +253,33 @@ class _Lowering:
                 message = f"{head.source.name}: argument {var.name}: expected a value of {type_.value}"
                 yield Check(equal, "SHAPE_ERROR", message)
 
-    def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter.  Its tensors take their storages from the front of `ids`."""
-        match type_:
-            case TensorType():
-                return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
-            case PrimType(dtype) if not is_size(type_):
-                var = self.scalar(name, dtype)
-                self.scalars.append(var)
-                return var
-            case PrimType(value=value) if value is not None:
-                return DimScalar(self.dim(value))
-            case ShapeType(dims) if dims is not None:
-                return shape_of_dims(map(self.dim, dims))
-            case TupleType(fields):
-                return TupleValue(tuple(self.parameter(name, item, ids) for item in fields))
-        return self.refuse(name, f"a parameter of type {type_}")
+    def new_value(
+        self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar], *, is_param: bool = False
+    ) -> Value:
+        """Return the value of a parameter, or where to store another value.
 
-    def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
+        ids, scalars: its tensors take their storages from the front of `ids`, and its new variables are added to
+        `scalars`.
+        is_param: whether it is a parameter.  A parameter that only passes a size (see `is_size`) has no variable.
+        """
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
+            case PrimType(value=size) if is_param and is_size(type_) and size is not None:
+                return DimScalar(self.dim(size))
             case PrimType(dtype):
                 scalars.append(self.scalar(name, dtype))
                 return scalars[-1]
             case ShapeType(dims) if dims is not None:
                 return shape_of_dims(map(self.dim, dims))
             case TupleType(fields):
-                return TupleValue(tuple(self.target(name, item, ids, scalars) for item in fields))
-            case FuncType():
-                self.refuse(name, "a closure as the result of a function or an if branch")
-        return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
+                items = (self.new_value(name, item, ids, scalars, is_param=is_param) for item in fields)
+                return TupleValue(tuple(items))
+        if is_param:
+            self.refuse(name, f"a parameter of type {type_}")
+        is_closure = isinstance(type_, FuncType)
+        what = "a closure as the result of a function or an if branch"
+        self.refuse(name, what if is_closure else f"a value of type {type_} as the result of a function or an if")
 
     def new_storages(self, name: str, type_: Type, kind: MemoryKind, targets: Targets = ()) -> list[int]:
         """Return the index of a storage for each tensor in a type.
@@ -516,7 +511,7 @@ class _Lowering:
         scalars: a list to which the C variables are added.
         """
         ids = self.new_storages(var.name, var.type, MemoryKind.WORKSPACE, self.targets.get(var, ()))
-        return self.target(var.name, var.type, ids, [] if scalars is None else scalars)
+        return self.new_value(var.name, var.type, ids, [] if scalars is None else scalars)
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
