@@ -203,7 +203,7 @@ class _Planner:
         left for later pools, one by one, until the others fit.
         """
         remaining = [block for block in waiting if block[0] == "frame" and block[-1] != number]
-        chosen = [block for block in waiting if block not in remaining]
+        chosen = [block for block in waiting if block[0] != "frame" or block[-1] == number]
         limit = pool.limit_bytes
         last = number + 1 == len(self.config.pools)
         while True:
