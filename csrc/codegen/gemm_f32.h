@@ -229,6 +229,58 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
 }
 
+/* Computes columns [column, column + vectors * RVM_LANES) of a tile of rvm_window_tile_f32 in registers.  args->rows
+   and `vectors` must be constants where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_window_tile_f32_arguments *args,
+                                                                  int vectors, int64_t column) {
+  const int rows = (int)args->rows;
+  const int64_t channels = args->channels, taps = args->taps, channel_stride = args->channel_stride;
+  const int64_t b_stride = args->b_stride, tile_stride = args->tile_stride;
+  const int64_t *const tap_offsets = args->tap_offsets;
+  const float *b = args->b + column;
+  float *const tile = args->tile + column;
+  const float *x[RVM_TILE_ROWS];
+  rvm_lanes sum[RVM_TILE_ROWS][4];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) {
+    x[r] = args->x + args->row_offsets[r];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[r][v] = args->accumulates ? *(const rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) : (rvm_lanes){0};
+  }
+  for (int64_t c = 0; c < channels; c++)
+    for (int64_t t = 0; t < taps; t++, b += b_stride) {
+      const int64_t offset = c * channel_stride + tap_offsets[t];
+      rvm_lanes right[4];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + v * RVM_LANES);
+#pragma GCC unroll 6
+      for (int r = 0; r < rows; r++) {
+        const float left = x[r][offset];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) sum[r][v] = rvm_fma_lanes(left, right[v], sum[r][v]);
+      }
+    }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
+}
+
+/* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over c < channels and t < taps of
+   x[row_offsets[r] + c * channel_stride + tap_offsets[t]] * b[(c * taps + t) * b_stride + j], in order of c, then of t.
+   rows: a constant, at most RVM_TILE_ROWS.  The columns of b and of the tile up to the next multiple of 16 must exist:
+   some of them are computed as well. */
+static inline RVM_ALWAYS_INLINE void rvm_window_tile_f32(const rvm_window_tile_f32_arguments *args) {
+  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
+  const int rest = vectors % RVM_TILE_VECTORS;
+  int j = 0;
+  for (; j + width <= vectors * RVM_LANES; j += width) rvm_window_tile_in_registers(args, RVM_TILE_VECTORS, j);
+  if (rest == 3) rvm_window_tile_in_registers(args, 3, j);
+  if (rest == 2) rvm_window_tile_in_registers(args, 2, j);
+  if (rest == 1) rvm_window_tile_in_registers(args, 1, j);
+}
+
 /* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over p < depth of
    a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most
    RVM_TILE_ROWS.  The columns of b and of the tile up to the next multiple of 16 must exist: some of them are computed
@@ -348,6 +400,18 @@ static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
     float sum = args->accumulates ? args->sums[j] : 0;
     for (int64_t t = 0; t < args->taps; t++) sum += args->weights[t] * args->x[args->offsets[t] + j];
     args->sums[j] = sum;
+  }
+}
+
+static void rvm_window_tile_f32(const rvm_window_tile_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++) {
+    float *const tile = args->tile + r * args->tile_stride;
+    const float *const x = args->x + args->row_offsets[r], *b = args->b;
+    for (int64_t j = 0; j < args->columns && !args->accumulates; j++) tile[j] = 0;
+    for (int64_t c = 0; c < args->channels; c++)
+      for (int64_t t = 0; t < args->taps; t++, b += args->b_stride)
+        for (int64_t j = 0; j < args->columns; j++)
+          tile[j] += x[c * args->channel_stride + args->tap_offsets[t]] * b[j];
   }
 }
 

@@ -135,6 +135,38 @@ static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
   return copy->least >= -(int64_t)LARGEST_SIZE && copy->most <= LARGEST_SIZE;
 }
 
+static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm_window_tile_f32_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  EXPECT(args.taps >= 1 && args.taps <= OFFSETS);
+  EXPECT_RANGE(row_offsets, 0, args.rows);
+  EXPECT_RANGE(tap_offsets, 0, args.taps);
+  offsets rows, taps;
+  EXPECT(copy_offsets(&rows, args.row_offsets, args.rows) && copy_offsets(&taps, args.tap_offsets, args.taps));
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), channels = args.channels;
+  const int64_t least = rows.least + taps.least;
+  EXPECT_RANGE(x, least, channels > 0 ? rows.most + taps.most + last_offset(channels, args.channel_stride) + 1 : least);
+  EXPECT_RANGE(b, 0, channels > 0 ? last_offset(channels * args.taps, args.b_stride) + width : 0);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
+    rvm_window_tile_f32_arguments part = args;
+    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
+    part.tile = args.tile + j;
+    part.row_offsets = rows.values;
+    part.tap_offsets = taps.values;
+    const int64_t most = portion_size(args.rows * part.columns * args.taps, 1);
+    for (int64_t c = 0; c == 0 || c < channels; c += most) {
+      part.channels = min_i64(channels - c, most);
+      part.x = args.x + c * args.channel_stride;
+      part.b = args.b + c * args.taps * args.b_stride + j;
+      part.accumulates = c > 0 || args.accumulates != 0;
+      SPEND(args.rows * part.columns * (part.channels * args.taps + 1));
+      RVM_WITH_CONSTANT_ROWS(rvm_window_tile_f32, part)
+    }
+  }
+  return RVM_MICRO_DONE;
+}
+
 /* Calls rvm_columns_f32 with any number of taps up to RVM_COLUMN_TAPS, which need not be a constant. */
 static void columns_f32_any_taps(rvm_columns_f32_arguments args) {
 #define CASE(count)         \
