@@ -26,6 +26,7 @@ static int is_within_budget(size_t size_bytes) {
   return size_bytes == 0 || (budget->remaining > 0 && size_bytes <= (uint64_t)budget->remaining);
 }
 
+/* Returns whether an allocation may go ahead.  Reclaims cached memory if the budget is exhausted. */
 static int may_allocate(size_t size_bytes) {
   int is_limited = budget && !budget->refuses_nothing;
   if (is_limited) budget->refused = 0;

@@ -38,9 +38,10 @@ void rvm_error_close_trace(rvm_value error);
                       #array, (long long)(count), #count);                                                            \
   } while (0)
 
-/* Fails with TYPE_ERROR because values[index] is malformed.  The message begins with `subject` and the index. */
+/* Fails with TYPE_ERROR because `value`, element `index` of an array from the host, is malformed.  The message begins
+   with `subject` and the index. */
 rvm_status rvm_fail_unsound(const char *subject, int32_t index, rvm_value value, rvm_value *error);
-/* Checks that `count` values from the host are well-formed (rvm_value_is_sound). */
+/* Checks that `count` values from the host are well-formed (rvm_value_is_sound).  Fails with TYPE_ERROR, as above. */
 static inline rvm_status rvm_expect_sound(const char *subject, const rvm_value *values, int32_t count,
                                           rvm_value *error) {
   for (int32_t i = 0; i < count; i++)
