@@ -40,8 +40,8 @@
  *     it, except by functions that any thread may call;
  *   - a FUNCTION value that outlives its machine, or a profile's instrument that outlives the profile.
  *
- * The library never prints, aborts or exits.  Its only global state is the table of registered functions, and for each
- * thread the machines that the thread is inside.
+ * The library never prints, aborts or exits.  Its only global state that a host can observe is the table of registered
+ * functions, and for each thread the machines that the thread is inside.
  */
 #ifndef RELVM_H
 #define RELVM_H
@@ -158,8 +158,9 @@ uint64_t rvm_cpu_features(void);
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- host functions ---- */
-/* Registers `function` under `name` for executables that are loaded later.  `self` is passed to every call and may be
-   NULL.  Fails with BUSY if the name is already registered and `replace` is 0. */
+/* Registers `function` under `name` for machines that are created later.  `self` is passed to every call and may be
+   NULL.  Fails with BUSY if the name is already registered and `replace` is 0, or if the name begins with
+   "vm.builtin.". */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
 rvm_status rvm_unregister(const char *name, rvm_value *error);
 /* Returns 1 for the name of a builtin or registered function, otherwise 0. */
@@ -175,8 +176,8 @@ typedef struct rvm_load_options {
   int32_t trust_native; /* 0: reject an executable with a native section */
   /* 1: accept native code for another processor, architecture, ABI version or system; creating a machine then fails. */
   int32_t elsewhere;
-  /* 0: skip the checksum of tensor elements, and of a portable program, if larger than RVM_CHECKED_DATA_BYTES; their
-     bytes are then not read. */
+  /* 0: skip the checksum of the section of tensor elements, and of a portable program, if the section is larger than
+     RVM_CHECKED_DATA_BYTES. */
   int32_t check_data;
   /* 1: verify everything except the library in a native section, which is not opened and need not be trusted; no
      machine can run the executable. */
@@ -197,8 +198,8 @@ typedef struct rvm_load_options {
 } rvm_load_options;
 
 /* Loads and verifies an executable.  `bytes` must be 64-byte aligned, and must stay valid and unchanged while the
-   executable exists, because constants are used in place.  The elements of tensors are not verified, because any values
-   are valid. */
+   executable exists, because constants are used in place.  Strings, and the elements of bool and of dtypes of less than
+   8 bits, are verified.  Other elements are not, because every value is valid. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
 /* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
@@ -270,9 +271,9 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count
-   against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the time limit
-   of the run.  After a run, the limit is reset when the host enters the machine again.  Fails with OUT_OF_MEMORY or
-   TIMEOUT. */
+   against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the limits of
+   steps and time if the run has a time limit.  After a run, its time limit stays in effect until the host enters the
+   machine again.  Fails with OUT_OF_MEMORY or TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
 /* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique
    seed. */
@@ -308,8 +309,9 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
 typedef struct rvm_instrument {
   uint32_t kinds; /* bit mask of 1 << kind (enum rvm_function_kind); other bits are ignored */
   /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called.
-     If the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
-     TYPE_ERROR.  A status other than OK ends the run with that status.  May be NULL. */
+     The run ends with TYPE_ERROR if the program relies on the skipped call: the call would have rejected the type of a
+     parameter, or the program needs a scalar as its result.  A status other than OK ends the run with that status.  May
+     be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
   /* Called after a call, with its status, and its result or error (borrowed).  A status other than OK ends the run with
@@ -338,7 +340,8 @@ typedef struct rvm_profile_row {
   double operations;   /* operations in all calls; NaN if unknown, for example without rvm_profile_count */
 } rvm_profile_row;
 
-/* Creates an empty profile of kernels, packed functions and builtins.  Release it after the machines that use it. */
+/* Creates an empty profile of kernels, packed functions and builtins.  Release it after the machines that use it, and
+   before the executable. */
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error);
 /* Returns the instrument that fills the profile.  Only one machine of the executable may use it at a time.  For NULL,
    the instrument does nothing. */
@@ -368,7 +371,7 @@ typedef struct rvm_profile_call {
   int32_t depth; /* number of enclosing measured calls */
 } rvm_profile_call;
 
-/* Makes the profile also record its first `most` calls, each with its time. */
+/* Makes the profile also record its first `most` calls, each with its time.  A later call can only increase `most`. */
 rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error);
 /* Returns the recorded calls in the order of their ends, and stores their number.  Returns NULL if none is recorded.
    The profile owns the array, and the next measured run may replace it. */
