@@ -1,5 +1,5 @@
-/* upgrade.c: is_compiled_from the bytecode of a machine by native code.  rvm_machine_upgrade queues the new code from
-   any thread; the thread inside the machine applies it (apply_upgrades in machine.c). */
+/* upgrade.c: replaces the bytecode of a machine by native code.  Any thread may call rvm_machine_upgrade, which queues
+   the native code.  The thread inside the machine applies it (apply_upgrades in machine.c). */
 #include "cold.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "errors.h"
 #include "machine.h"
 
-/* Returns whether `compiled` has the same function table as `executable`, or only kernels that are in that table. */
+/* Returns whether `compiled` has the same function table as `executable`, except that bytecode functions may be native,
+   or fewer functions, all of which are kernels of that table. */
 static int matches_functions(const rvm_executable *compiled, const rvm_executable *executable) {
   const int is_whole = compiled->function_count == executable->function_count;
   for (int32_t i = 0; i < compiled->function_count; i++) {
