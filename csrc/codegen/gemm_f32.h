@@ -1,8 +1,8 @@
 /* gemm_f32.h: micro-kernels for matrix products and convolutions of f32, and the copies that prepare their operands.
 
-   Sums add their products in order, one rounding each (rvm_fma_lanes), whatever the width of the vectors: all
-   processors of a level give the same bits.  Arguments are in micro_kernels.def; strides are in elements.  Read
-   relvm/kernels/gemm for the loops around these functions. */
+   A sum adds its products in order, each with one rounding if the processor has fused multiply-add (rvm_fma_lanes). The
+   result does not depend on the width of the vectors.  The arguments are declared in micro_kernels.def; strides are in
+   elements.  Read relvm/kernels/gemm for the loops around these functions. */
 #ifndef RELVM_GEMM_F32_H
 #define RELVM_GEMM_F32_H
 
@@ -14,15 +14,16 @@
 #include "micro_kernel_arguments.h"
 #include "reproducible.h"
 
-/* Copies `bytes` bytes, which do not overlap. */
+/* Copies `bytes` bytes.  src and dst do not overlap. */
 static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
   memcpy(args->dst, args->src, (size_t)args->bytes);
 }
 
-enum { RVM_LONG_RUN = 16 }; /* elements of a run that a call of memcpy copies faster than a loop */
+enum { RVM_LONG_RUN = 16 }; /* the number of elements from which on memcpy is faster than a loop */
 
-/* Copies `rows` rows of x between zeros, begin <= data_begin <= data_end <= end: columns [data_begin, data_end) of dst
-   become elements of x that are `step` apart; columns [begin, data_begin) and [data_end, end) become 0. */
+/* Copies `rows` rows of x to dst with zeros on both sides.  In each row, columns [data_begin, data_end) of dst become
+   elements of x that are `step` apart, and columns [begin, data_begin) and [data_end, end) become 0.  Requires begin <=
+   data_begin <= data_end <= end. */
 static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_arguments *args) {
   const rvm_window_rows_f32_arguments a = *args;
   float *dst = a.dst;
@@ -37,15 +38,16 @@ static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_argu
   }
 }
 
-/* Writes part of the im2col matrix of a 2-d convolution to a panel: rows [row, row + rows), which are channels and
-   window positions, and columns [column, column + columns), which are output positions.  Columns from `columns` to
-   panel_stride become 0.
+/* Writes a part of the im2col matrix of a 2-d convolution to a panel.  A row of the matrix is a channel and a position
+   in the window, and a column is a position in the output.  The part has the rows [row, row + rows) and the columns
+   [column, column + columns).  Columns [columns, panel_stride) of the panel become 0.
 
-   x: the planes of all channels, height x width each.  out_width: positions in a line of the output. */
+   x: the planes of all channels, each of height x width elements.  out_width: the number of positions in a line of the
+   output. */
 static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_arguments *args) {
   const rvm_window_panel_f32_arguments a = *args;
   const int64_t taps = a.window_height * a.window_width, area = a.height * a.width;
-  if (a.columns <= a.panel_stride / 2) /* one call instead of one for each row */
+  if (a.columns <= a.panel_stride / 2) /* mostly zeros: clear the whole panel by one call */
     memset(a.panel, 0, (size_t)(a.rows * a.panel_stride) * sizeof *a.panel);
   else
     for (int64_t row = 0; row < a.rows && a.columns < a.panel_stride; row++)
@@ -56,7 +58,8 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
     const int64_t dy = tap / a.window_width * a.dilation_y - a.pad_y;
     const int64_t dx = tap % a.window_width * a.dilation_x - a.pad_x;
     if (channels <= 0) continue;
-    /* One line of the output at a time: panel columns [begin, end) read row y of x from column `left` on. */
+    /* Each iteration processes a line of the output: panel columns [begin, end) read row y of x from column `left` on.
+     */
     for (int64_t begin = 0, line = a.column / a.out_width, first = a.column % a.out_width; begin < a.columns;
          line++, first = 0) {
       const int64_t end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
@@ -121,6 +124,7 @@ static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_argu
 
 #ifdef __GNUC__
 
+/* RVM_LANES: the floats of a vector.  RVM_TILE_VECTORS: the vectors of a row of a tile that are computed together. */
 #if defined __AVX512F__
 enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
 #elif defined __AVX__
@@ -130,7 +134,7 @@ enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
 #elif defined __SSE__ || defined __ARM_NEON
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
 #else
-#define RVM_SCALAR /* the C compiler keeps vectors that the processor does not have in memory */
+#define RVM_SCALAR /* no vectors: the C compiler would keep them in memory */
 enum { RVM_LANES = 1, RVM_TILE_VECTORS = 4 };
 #endif
 
@@ -140,7 +144,7 @@ typedef float rvm_lanes;
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 #endif
 
-/* Returns left * right + sum, rounded once where the processor has fused multiply-add for these vectors. */
+/* Returns left * right + sum for each lane, rounded once if the processor has fused multiply-add. */
 static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes right, rvm_lanes sum) {
 #ifdef RVM_SCALAR
   return RVM_FMA_F32(left, right, sum);
@@ -162,7 +166,7 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes ri
 }
 
 /* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers.  args->rows and `vectors` must be
-   constants where this is inlined. */
+   constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_arguments *args, int vectors,
                                                            int64_t column) {
   const int rows = (int)args->rows;
@@ -193,10 +197,9 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
 }
 
-/* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over p < depth of
-   a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most
-   RVM_TILE_ROWS.  The columns of b and of the tile up to the next multiple of 16 must exist: some of them are computed
-   as well. */
+/* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over p < depth of a[r * a_row_stride + p
+   * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most RVM_TILE_ROWS.  Columns of b and
+   of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of them are also computed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
   const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
   const int rest = vectors % RVM_TILE_VECTORS;
@@ -207,8 +210,9 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *
   if (rest == 1) rvm_tile_in_registers(args, 1, j);
 }
 
-/* Computes a vector of RVM_COLUMN_ROWS rows of the sums: each row of x is read once for each entry of `offsets`, and
-   used for all taps that meet it.  args->taps must be a constant where this is inlined. */
+/* Computes the sums of RVM_COLUMN_ROWS rows and RVM_LANES columns in registers.  For each entry of `offsets`, each row
+   of x is read once and used for all taps that need it.  args->taps must be a constant where this function is inlined.
+   */
 static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_f32_arguments *args, int64_t row,
                                                               int64_t column) {
   const int taps = (int)args->taps;
@@ -239,13 +243,15 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
 
 /* Stores in sums[r * sums_stride + j], or adds to it if `accumulates`, the sum over c < count and t < taps of
    weights[weight_offsets[c] + t * weight_stride] * x[offsets[c] + (r + t) * x_stride + j].  Rows up to the next
-   multiple of RVM_COLUMN_ROWS and columns up to the next multiple of 16 must exist, and are computed as well.  taps: a
-   constant from 1 to RVM_COLUMN_TAPS. */
+   multiple of RVM_COLUMN_ROWS and columns up to the next multiple of RVM_TILE_STEP must exist, because some of them are
+   also computed.  taps: a constant from 1 to RVM_COLUMN_TAPS. */
 static inline RVM_ALWAYS_INLINE void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
   for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS)
     for (int64_t j = 0; j < args->columns; j += RVM_LANES) rvm_columns_in_registers(args, r, j);
 }
 
+/* Computes columns [column, column + vectors * RVM_LANES) of the sums of rvm_taps_f32 in registers.  `vectors`, at most
+   4, must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_arguments *args, int vectors,
                                                            int64_t column) {
   const float *const weights = args->weights, *const x = args->x + column;
@@ -266,7 +272,7 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_ar
 }
 
 /* Stores in sums[j], or adds to it if `accumulates`, the sum over t < taps of weights[t] * x[offsets[t] + j], in order
-   of t.  Columns up to the next multiple of 64 must exist, and some of them are computed as well. */
+   of t.  Columns up to the next multiple of RVM_TAP_STEP must exist, because some of them are also computed. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
   const int64_t columns = args->columns;
   int64_t j = 0;
@@ -275,7 +281,7 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *
   for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(args, 1, j);
 }
 
-#else
+#else /* a C compiler without vector extensions */
 
 static void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
   for (int64_t r = 0; r < args->rows; r++)
@@ -309,8 +315,8 @@ static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
 
 #endif
 
-/* Calls a micro-kernel whose number of rows must be a constant: calls function(&args), where args.rows, from 1 to
-   RVM_TILE_ROWS, is a constant in each case. */
+/* Calls function(&args), a micro-kernel whose number of rows must be a constant.  args.rows, from 1 to RVM_TILE_ROWS,
+   is a constant in each case of the switch. */
 #define RVM_WITH_CONSTANT_ROWS(function, args)        \
   switch ((args).rows) {                              \
     case 1: (args).rows = 1, function(&args); break;  \
@@ -321,7 +327,7 @@ static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
     default: (args).rows = 6, function(&args); break; \
   }
 
-/* Calls rvm_tile_f32 with any number of rows up to RVM_TILE_ROWS, which need not be a constant. */
+/* Calls rvm_tile_f32.  The number of rows, from 1 to RVM_TILE_ROWS, need not be a constant. */
 static RVM_NOINLINE void rvm_tile_f32_any_rows(const rvm_tile_f32_arguments *args) {
   rvm_tile_f32_arguments tile = *args;
   RVM_WITH_CONSTANT_ROWS(rvm_tile_f32, tile)
