@@ -8,7 +8,8 @@
 
 #include "relvm.h"
 
-/* Python functions and types that `install` sets.  Those that return an exception do not raise it. */
+/* The hooks: Python functions and types that the module function `install` sets.  Hooks that return an exception do not
+   raise it. */
 #define HOOKS(HOOK)                                                                                                  \
   HOOK(array)          /* numpy.ndarray */                                                                           \
   HOOK(scalar)         /* numpy.generic */                                                                           \
@@ -34,7 +35,7 @@ typedef struct {
 } Hooks;
 extern Hooks relvm_hooks;
 
-/* The owner of a machine.  Every Python object that refers to a part of the machine keeps it alive. */
+/* The owner of a machine.  Every Python object that refers to an object of the machine keeps its Objects alive. */
 typedef struct {
   PyObject_HEAD rvm_machine *machine;
   PyObject *exception;       /* raised in a callback and not yet in the caller of the run; or NULL */
@@ -57,21 +58,24 @@ typedef struct {
 extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
 /* Creates the two types.  Returns 0 with an exception if it fails. */
 int relvm_objects_ready(void);
+/* Creates a type with the given base type, or with `object` if it is NULL.  Returns NULL with an exception if it fails.
+ */
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 
 /* The Objects of the innermost machine that this thread is running, or NULL. */
 extern _Thread_local Objects *relvm_active;
 /* Enters the machine.  Waits for threads that are inside briefly.  Returns 1, or 0 with an exception if another thread
-   runs the machine.  `subject` is what the caller wanted to use, for the message. */
+   runs the machine.  `subject` is the object that the caller uses, for the message. */
 int relvm_enter(Objects *objects, PyObject *subject);
-/* Ends the last relvm_enter.  Returns the status of rvm_machine_leave, which sets *error if it is not NULL. */
+/* Ends the last relvm_enter.  Returns the status of rvm_machine_leave.  On failure, stores the error in *error, unless
+   `error` is NULL. */
 rvm_status relvm_leave(Objects *objects, rvm_value *error);
 
-/* Returns a new Reference of a subtype, which takes ownership of `value`.  Returns NULL with an exception if it fails;
-   `value` is then still the caller's. */
+/* Returns a new object of `type`, a subtype of Reference, which takes ownership of `value`.  On failure, returns NULL
+   with an exception, and the caller still owns `value`. */
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);
-/* Raises the exception that a hook returned, and releases it.  If it is NULL, the hook itself raised one.  Returns
-   NULL. */
+/* Raises the exception that a hook returned, and releases it.  If `exception` is NULL, the hook has raised one itself.
+   Returns NULL. */
 PyObject *relvm_raise(PyObject *exception);
 /* Slots of the subtypes of Reference. */
 int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg);
