@@ -377,8 +377,8 @@ RVM_BUILTIN(make_tuple) {
   return rvm_tuple_of(count, arguments, result);
 }
 
-/* Stores the address of item `index` of a tuple or list in *item.  Fails with INDEX_ERROR if the index is out of range.
- */
+/* Stores the address of item `index` of a tuple or list in *item.  Fails with INDEX_ERROR if the index is out of
+   range. */
 static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value **item,
                              rvm_value *result) {
   int32_t size;

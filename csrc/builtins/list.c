@@ -92,7 +92,8 @@ static rvm_status grow(rvm_list *list, rvm_value *result) {
   return RVM_OK;
 }
 
-/* A list must not contain itself.  The item cannot contain a list with a single reference, but can be that list. */
+/* Appends in place only if the list will not contain itself.  The item cannot contain a list with a single reference,
+   but it can be that list. */
 RVM_BUILTIN(list_push) {
   RVM_CHECK(list_push, "la");
   rvm_value list = arguments[0], item = arguments[1];
@@ -274,8 +275,9 @@ static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, in
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* Splits a tensor into `number` parts along an axis.  Part k has sizes[k] positions.  If `sizes` is NULL, each part
-   has `each` positions and the last one the remainder. */
+/* Stores a list of `number` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes` is
+   NULL, each part has `each` positions, except the last one, which has the rest.  If `dropped`, the parts do not have
+   the axis. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;

@@ -144,12 +144,13 @@ static rvm_status match_scalar(decoder *in, const path_node *path, rvm_value val
   if (status) return status;
   if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(in, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
-  if (value.tag == tag) return match_pair(in, path, "", 0);
+  if (value.tag == tag)
+    return match_pair(in, path, "", 0); /* reads the pair, which compares nothing: its code is ANY */
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
   return fail_kind(in, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
-/* Returns the slot of the hash table that holds the entry, or the free slot for it. */
+/* Returns the slot of the hash table that has the entry, or the free slot in which to store the entry. */
 static memo_entry *find_known(const decoder *in, memo_entry entry) {
   uint64_t hash =
       ((uint64_t)(uintptr_t)entry.object ^ (uint64_t)(uintptr_t)entry.type << 20) * UINT64_C(0x9e3779b97f4a7c15);

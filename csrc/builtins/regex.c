@@ -14,8 +14,8 @@ enum {
 /* The operands of ANCHOR (regex_opcodes.def).  An edge is a word boundary. */
 enum { ANCHOR_START, ANCHOR_END, ANCHOR_LINE_START, ANCHOR_LINE_END, ANCHOR_EDGE, ANCHOR_NO_EDGE, ANCHORS };
 
-/* A pattern's program (regex_opcodes.def), whose instructions are the states of the automaton, and working memory.
-   Each array has one int64 per instruction. */
+/* The automaton of a pattern.  Its states are the instructions of the pattern's program (regex_opcodes.def).  Each
+   array except the program has one int64 per instruction. */
 typedef struct automaton {
   const int64_t *program; /* three integers per instruction */
   int64_t step;           /* number of the current step: a step computes the states after one more character */
@@ -28,11 +28,11 @@ typedef struct automaton {
   rvm_value owner; /* holds the program; private, so that the host cannot change it after the check */
 } automaton;
 
-/* The maximum number of instructions of a program.  It bounds the time between two checks of the limits, in which each
-   instruction is executed at most once. */
+/* The maximum number of instructions of a program.  This number bounds the time between two checks of the limits, in
+   which each instruction is executed at most once. */
 enum { MAX_ROWS = 1 << 20 };
 
-/* The code points around a position in the text, -1 at its ends. */
+/* The code points before and after a position in the text, or -1 at the start or end of the text. */
 typedef struct neighbors {
   int64_t before, after;
 } neighbors;

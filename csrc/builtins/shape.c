@@ -190,7 +190,7 @@ static int floor_remainder(int64_t a, int64_t b, int64_t *remainder) {
   return 1;
 }
 
-/* Applies an operator of dim_operators.def and returns 1.  Returns 0 if it overflows or divides by zero. */
+/* Applies an operator of dim_operators.def and returns 1.  Returns 0 if the operation overflows or divides by zero. */
 static int compute(int64_t operation, int64_t a, int64_t b, int64_t *dim) {
   switch (operation) {
     case DIM_add: return rvm_add(a, b, dim);

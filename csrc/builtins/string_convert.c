@@ -101,8 +101,8 @@ RVM_BUILTIN(string_case) {
 
 /* ---- parts ---- */
 
-/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text that
-   it both begins and ends with. */
+/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text with
+   which the text both begins and ends. */
 typedef struct splitter {
   rvm_text rest; /* the part of the text that has not been split yet */
   rvm_text delimiter;
@@ -151,8 +151,8 @@ static rvm_status skip_white(rvm_machine *machine, rvm_text *text, rvm_value *er
   return status;
 }
 
-/* Computes state->borders, the failure function of Knuth, Morris and Pratt.  Leaves it NULL if the delimiter has at
-   most one byte. */
+/* Computes state->borders, the failure function of Knuth, Morris and Pratt.  Leaves state->borders NULL if the
+   delimiter has at most one byte. */
 static rvm_status find_borders(splitter *state, rvm_value *error) {
   const rvm_text delimiter = state->delimiter;
   if (delimiter.length < 2) return RVM_OK;
@@ -309,7 +309,7 @@ RVM_BUILTIN(string_split) {
 /* ---- numbers ---- */
 
 /* NUMBER_COST: the fuel for converting a number.  MAX_NUMBER_BYTES: the length of the longest text that is parsed as a
-   number.  It bounds the time of parsing, which a limit of the run cannot interrupt. */
+   number.  The maximum bounds the time of parsing, which a limit of the run cannot interrupt. */
 enum { NUMBER_COST = 32, MAX_NUMBER_BYTES = 1 << 24 };
 
 RVM_BUILTIN(string_of_number) {

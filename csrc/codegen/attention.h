@@ -149,6 +149,7 @@ typedef struct rvm_softmax_row {
 static inline void rvm_attention_exponentials(int64_t keys, float *row, float largest, int is_first,
                                               rvm_softmax_row *state, int64_t columns, float *out) {
   const float maximum = !is_first && state->largest > largest ? state->largest : largest;
+  /* If all scores are -infinity, subtracting the maximum would give NaN. */
   const float shift = maximum == -INFINITY ? 0.0f : maximum;
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;

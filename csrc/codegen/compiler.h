@@ -17,7 +17,8 @@
 #endif
 
 /* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with these clauses.  A reduction clause
-   allows it to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd -DRVM_OPENMP_SIMD. */
+   allows the compiler to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd
+   -DRVM_OPENMP_SIMD. */
 #ifdef RVM_OPENMP_SIMD
 #define RVM_PRAGMA(text) _Pragma(#text)
 #define RVM_SIMD(clauses) RVM_PRAGMA(omp simd clauses)

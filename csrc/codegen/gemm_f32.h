@@ -58,8 +58,7 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
     const int64_t dy = tap / a.window_width * a.dilation_y - a.pad_y;
     const int64_t dx = tap % a.window_width * a.dilation_x - a.pad_x;
     if (channels <= 0) continue;
-    /* Each iteration processes a line of the output: panel columns [begin, end) read row y of x from column `left` on.
-     */
+    /* Process one line of the output at a time: panel columns [begin, end) read row y of x from column `left`. */
     for (int64_t begin = 0, line = a.column / a.out_width, first = a.column % a.out_width; begin < a.columns;
          line++, first = 0) {
       const int64_t end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
@@ -197,9 +196,10 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
 }
 
-/* Stores in tile[r * tile_stride + j], or adds to it if `accumulates`, the sum over p < depth of a[r * a_row_stride + p
-   * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most RVM_TILE_ROWS.  Columns of b and
-   of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of them are also computed. */
+/* Computes the sum over p < depth of a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.
+   Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: a constant, at most RVM_TILE_ROWS.
+   Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of them are also
+   computed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
   const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
   const int rest = vectors % RVM_TILE_VECTORS;
@@ -210,9 +210,9 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *
   if (rest == 1) rvm_tile_in_registers(args, 1, j);
 }
 
-/* Computes the sums of RVM_COLUMN_ROWS rows and RVM_LANES columns in registers.  For each entry of `offsets`, each row
-   of x is read once and used for all taps that need it.  args->taps must be a constant where this function is inlined.
-   */
+/* Computes the sums of RVM_COLUMN_ROWS rows and RVM_LANES columns in registers.  For each entry of `offsets`,
+   each row of x is read once and used for all taps that need it.  args->taps must be a constant where this
+   function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_f32_arguments *args, int64_t row,
                                                               int64_t column) {
   const int taps = (int)args->taps;

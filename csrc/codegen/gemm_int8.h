@@ -19,7 +19,7 @@
 #include <arm_acle.h>
 #endif
 
-/* Returns a word of the first `count` bytes, at most 4.  Its other bytes are 0. */
+/* Returns a word of the first `count` bytes, at most 4.  The other bytes of the word are 0. */
 static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
   uint32_t word = 0;
   for (int64_t i = 0; i < count; i++) word |= (uint32_t)bytes[i] << 8 * i;

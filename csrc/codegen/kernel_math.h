@@ -95,7 +95,8 @@ RVM_MATH float rvm_log1p_f32(float x) {
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, -(float)(-(power >> 23))), x, -1.0f);
 }
 
-/* A polynomial near 0; elsewhere 1 - 2 / (exp(2 |x|) + 1), which is 1 from 9.01 on. */
+/* tanh(x) is computed by a polynomial for |x| < 0.65, and else as 1 - 2 / (exp(2 |x|) + 1) with the sign of x, which
+   rounds to 1 for |x| above 9.01. */
 RVM_MATH float rvm_tanh_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 9.02f ? 9.02f : magnitude;
   float p = -5.514808930e-3f;
@@ -108,8 +109,8 @@ RVM_MATH float rvm_tanh_f32(float x) {
   return rvm_with_sign(magnitude >= 0.65f ? far : p, x);
 }
 
-/* A polynomial near 0; elsewhere 1 - 2^q, where the polynomial q approximates log2(erfc |x|).  The result is 1 from
-   3.92 on. */
+/* erf(x) is computed by a polynomial for |x| < 0.9, and else as 1 - 2^q with the sign of x, where the polynomial q
+   approximates log2(erfc |x|).  The result rounds to 1 for |x| above 3.92. */
 RVM_MATH float rvm_erf_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 3.93f ? 3.93f : magnitude;
   float p = -6.053445977e-4f;
@@ -130,7 +131,7 @@ RVM_MATH float rvm_erf_f32(float x) {
 }
 
 /* Returns the sine or cosine of x.  |x| is n + r quarter turns, where n is an integer.  The result is the sine or the
-   cosine of r quarter turns, which one and with which sign depends on n modulo 4.
+   cosine of r quarter turns.  Which of the two it is, and its sign, depend on n modulo 4.
 
    A float of at least 2^e is a multiple of 2^(e - 23).  Therefore the bits of 2 / pi that are multiples of 2^(25 - e)
    only change n by a multiple of 4, and are left out.  The product of x and the next 53 bits of 2 / pi is then small

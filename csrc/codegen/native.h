@@ -26,18 +26,19 @@ typedef struct rvm_machine_head {
   int64_t fuel;           /* steps until the next poll (vm/machine.h) */
   int64_t nesting;        /* number of active native functions */
   int64_t frame_count, frame_limit; /* active bytecode functions; frame_count + nesting <= frame_limit */
-  rvm_value *top, *stack_end;       /* of the value stack; values from `top` on are unused, and are not objects */
-  int64_t failed_at;                /* instruction at which a native routine failed, or -1 if it is not known */
-  const char *lowest;               /* lowest address of this thread's C stack at which a call may begin */
-  const char *stack_start;          /* lowest address of that stack, which grows down */
-  rvm_value error;                  /* error of a scalar function that failed (native_function.h) */
+  rvm_value *top,
+      *stack_end;          /* top and end of the value stack; the values from `top` on are unused, and own no objects */
+  int64_t failed_at;       /* instruction at which a native routine failed, or -1 if it is not known */
+  const char *lowest;      /* lowest address of this thread's C stack at which a call may begin */
+  const char *stack_start; /* lowest address of this thread's C stack, which grows down */
+  rvm_value error;         /* error of a scalar function that failed (native_function.h) */
   const rvm_value *constants;       /* the constant table, argument c of routines */
   const rvm_value *function_values; /* the function table, argument f of routines */
 } rvm_machine_head;
 
-/* Returns about the current address on the C stack. */
+/* Returns the stack pointer, or on other processors the address of the current stack frame. */
 static inline const char *rvm_stack_pointer(void) {
-#if defined(__x86_64__) || defined(__aarch64__) /* using a frame pointer would cost a register */
+#if defined(__x86_64__) || defined(__aarch64__) /* __builtin_frame_address would cost a register */
   const char *here;
 #ifdef __x86_64__
   __asm__("mov %%rsp, %0" : "=r"(here));
@@ -100,8 +101,8 @@ typedef struct rvm_native_api {
      Fails if the debugger ends the run. */
   rvm_status (*step)(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
                      rvm_value *error);
-  /* Returns whether the run must end because it was interrupted or is past its deadline.  May be called on any thread.
-   */
+  /* Returns whether the run must end because it was interrupted or is past its deadline.  May be called on any
+     thread. */
   int32_t (*is_ending)(rvm_machine *machine);
   /* Calls a kernel that uses elements of some inputs as indices of memory accesses.  `inputs` has the positions of
      these inputs among the arguments, in increasing order.  Inputs that the host could change during the call are
@@ -111,7 +112,8 @@ typedef struct rvm_native_api {
                                   const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;
 
-extern const rvm_native_api *rvm_api; /* each native library has its own, which its relvm_native_open sets */
+extern const rvm_native_api
+    *rvm_api; /* each native library defines its own rvm_api, which its relvm_native_open sets */
 
 /* The value that tail_call returns and the routine must return.  It is not a status code. */
 #define RVM_TAIL_CALL (-1)
@@ -139,7 +141,7 @@ struct rvm_function {
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
   rvm_packed_function call;    /* packed functions and kernels */
-  void *self;                  /* argument `self` of `call`: a kernel's machine; for kernel bytecode, this function */
+  void *self; /* argument `self` of `call`: the machine for native kernels, this function for kernel bytecode */
   const struct rvm_kernel_program *program; /* kernel bytecode */
 };
 

@@ -169,8 +169,8 @@ RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_oper
   return arguments ? rvm_api->tail_call(ctx, callee, arguments, count, failure) : RVM_STACK_OVERFLOW;
 }
 
-/* Calls a builtin that calls no other function.  The call is direct, but if the machine is watched, it goes through
-   `callee`, the builtin's entry in the function table. */
+/* Calls a builtin that calls no other function.  Calls its C function directly, or through `callee`, its entry in the
+   function table, if the machine is watched. */
 RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
                        int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -362,8 +362,7 @@ static inline rvm_status rvm_condition(rvm_value condition, int32_t *truth, rvm_
   return rvm_read_condition(condition, truth, failure);
 }
 
-/* ---- scalar functions: C functions with unboxed parameters and results, which store errors in the machine's head ----
- */
+/* ---- scalar functions: C functions with unboxed parameters and results; errors are in the machine's head ---- */
 
 RVM_HELPER rvm_scalar_poll(rvm_machine *ctx) { return rvm_api->poll(ctx, &rvm_head(ctx)->error); }
 

@@ -45,8 +45,8 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
 
 /* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x
    out_width.  Elements outside a plane are ignored.  Requires (window_width - 1) * dilation_x < RVM_POOL_LINE.  A
-   caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this function.
- */
+   caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this
+   function. */
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
   const int64_t columns = args->out_width;
   const int64_t most = (RVM_POOL_LINE - 1 - (args->window_width - 1) * args->dilation_x) / args->stride_x + 1;

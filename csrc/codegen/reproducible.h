@@ -13,8 +13,8 @@
 #define RVM_FMA_F32(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* Returns the sum of RVM_SUM_LANES lanes, which is 16.  Adds the second half of the lanes to the first half until one
-   lane is left.  Overwrites the lanes. */
+/* Returns the sum of the RVM_SUM_LANES (16) lanes.  Adds the second half of the lanes to the first half until one lane
+   is left.  Overwrites the lanes. */
 static inline float rvm_sum_of_lanes_f32(float *lanes) {
   for (int i = 0; i < 8; i++) lanes[i] = lanes[i] + lanes[i + 8];
   for (int i = 0; i < 4; i++) lanes[i] = lanes[i] + lanes[i + 4];

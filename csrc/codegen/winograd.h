@@ -28,8 +28,8 @@ static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
   return line / spread * (2 * spread) + line % spread;
 }
 
-/* Returns the distance between the elements p and p + 1 of B' d B in v.  The additional lanes keep it from being a
-   power of two, for which all these elements would be in the same cache set. */
+/* Returns the distance between the elements p and p + 1 of B' d B in v.  The additional lanes keep the distance from
+   being a power of two, which would put all these elements in the same cache set. */
 static inline int64_t rvm_winograd_stride(int64_t channels, int64_t columns) {
   return channels * columns + RVM_WINOGRAD_LANES;
 }
@@ -162,8 +162,8 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
   }
 }
 
-/* Computes the results of rvm_winograd_output directly by the definition of a convolution.  The weights g are recovered
-   from u = G g G'. */
+/* Computes the same results as rvm_winograd_output, but directly by the definition of a convolution.  The weights g are
+   recovered from u = G g G'. */
 static RVM_NOINLINE void rvm_winograd_plain(const rvm_winograd_plain_arguments *args) {
   const rvm_winograd_plain_arguments a = *args;
   for (int64_t r = 0; r < a.rows; r++) {

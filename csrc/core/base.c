@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Tests build with -DRVM_ALLOCATION_FAILS=function. It is called before each allocation, which fails if it returns
+/* Tests build with -DRVM_ALLOCATION_FAILS=function.  It is called before each allocation, which fails if it returns
    nonzero. */
 #ifdef RVM_ALLOCATION_FAILS
 int RVM_ALLOCATION_FAILS(void);
@@ -46,7 +46,7 @@ void rvm_budget_relax(int relaxed) {
   if (budget) budget->refuses_nothing = relaxed;
 }
 
-/* Charges a new block to the budget. The charge is the block's usable size, which is what rvm_free credits. */
+/* Charges a new block to the budget.  The charge is the block's usable size, which is what rvm_free credits. */
 static void *charge(void *block) {
   if (!budget || !block) return block;
   int64_t size_bytes = (int64_t)malloc_usable_size(block);

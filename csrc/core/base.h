@@ -25,12 +25,12 @@ void rvm_free(void *block);
 void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
 /* Maps zeroed pages, which are committed when first written to.  Returns NULL on failure.  The budget does not count
-   them. */
+   these pages. */
 void *rvm_map(size_t size_bytes);
 void rvm_unmap(void *block, size_t size_bytes);
 
-/* A limit on the bytes that are allocated and not yet freed.  Allocations also cost fuel: the number of steps until the
-   machine checks the limits of its run (vm/machine.h). */
+/* A limit on the bytes that are allocated and not yet freed.  Allocations also cost fuel, the steps that a machine may
+   take before it checks the limits of its run (vm/machine.h). */
 typedef struct rvm_budget {
   int64_t limit,
       remaining; /* remaining < 0 is possible: blocks can be larger than requested, and refusals can be off */
@@ -47,7 +47,7 @@ typedef struct rvm_budget {
 rvm_budget *rvm_budget_set(rvm_budget *next);
 /* Returns this thread's budget if it refused the last allocation, else NULL. */
 const rvm_budget *rvm_budget_refusing(void);
-/* If `relaxed`, this thread's budget counts allocations without refusing any, until called again with 0. */
+/* If `relaxed` is 1, this thread's budget counts allocations but refuses none, until a call with 0. */
 void rvm_budget_relax(int relaxed);
 
 /* Mark memory as inaccessible, so that AddressSanitizer reports every access, and as accessible again. */

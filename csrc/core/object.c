@@ -82,9 +82,10 @@ static int drop_reference(rvm_object *object) {
   return object->references == 0;
 }
 
-/* Frees nested tuples, lists and closures without recursion.  While an object is being freed, its count is the number
-   of items that have not been released yet.  If the item after these is an object that is being freed first, the item
-   points to the parent of the containing object. */
+/* Frees an object and, without recursion, the objects to which only it refers.  The loop descends into each item that
+   must be freed; `parent` is then the object that contains the current one.  The count of an object is the number of
+   its items that have not been released yet.  While the object in the item at that index is being freed, the item
+   stores the parent of the containing object instead. */
 void rvm_object_release(rvm_object *object) {
   if (!drop_reference(object)) return;
   rvm_object *parent = NULL;

@@ -16,11 +16,12 @@ typedef struct rvm_objects {
   struct rvm_objects *outer; /* the lists that this thread used before it entered */
 } rvm_objects;
 
-/* rvm_objects_enter makes this thread allocate from and free to these lists until rvm_objects_leave.  Blocks are not
-   tied to a machine: an object may be allocated under one and freed under another or none. */
+/* rvm_objects_enter makes this thread allocate from and free to these lists until rvm_objects_leave.  Blocks do not
+   belong to a machine: an object may be allocated from the lists of one machine and freed to those of another, or to
+   none. */
 void rvm_objects_enter(rvm_objects *objects);
 void rvm_objects_leave(rvm_objects *objects);
-/* Frees the cached blocks, after leaving if this thread has not left yet. */
+/* Leaves the lists (rvm_objects_leave), if this thread has not left them yet, and frees the cached blocks. */
 void rvm_objects_close(rvm_objects *objects);
 
 /* Allocate and free an object.  The allocators return NULL if there is no memory, and store the block's size class

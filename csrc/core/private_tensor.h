@@ -1,6 +1,6 @@
 /* private_tensor.h: protection from a host that changes elements while the machine uses them.  The elements of a
-   private tensor are a constant, or are in a storage that was never shared with the host.  The runtime copies other
-   tensors before it checks elements whose validity it then relies on. */
+   private tensor are a constant, or are in a storage that was never shared with the host.  Before the runtime checks
+   elements of another tensor and then relies on the check, it makes a private copy. */
 #ifndef RELVM_PRIVATE_TENSOR_H
 #define RELVM_PRIVATE_TENSOR_H
 
@@ -11,7 +11,7 @@
 int32_t rvm_tensor_is_private(const rvm_tensor *tensor);
 /* Marks the tensor's storage, if it has one, as shared with the host for as long as the storage is in use. */
 void rvm_tensor_share(const rvm_tensor *tensor);
-/* Returns whether nothing else refers to the elements: the tensor has one reference, and it is the only user of its
+/* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
    storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
 /* Stores a private tensor with the same elements in *result.  If the tensor is private, or a tensor of strings, which

@@ -61,7 +61,8 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
 /* `row` is a row of scalar_operators.def (enum rvm_scalar_op). */
 
 int32_t rvm_scalar_op_operand_count(int32_t row);
-/* Fails with the reason why the operator rejects these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
+/* Fails with TYPE_ERROR if an operand has the wrong type, else with ARITHMETIC_ERROR because the operator has no value
+   for these operands. */
 rvm_status rvm_scalar_op_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
 
 #endif

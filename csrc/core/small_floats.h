@@ -1,5 +1,6 @@
 /* small_floats.h: conversions between float and narrow floats, which have at most 16 bits, and between int8_t and
-   integers of 4 and 2 bits.  They have no branches or tables, so the C compiler can vectorize loops that call them.
+   integers of 4 and 2 bits.  The functions have no branches or tables, so the C compiler can vectorize loops that call
+   them.
 
    A narrow float, except f8e8m0fnu, has a sign bit, an exponent with bias B and a mantissa of M bits, and is rounded to
    nearest, ties to even.  Its code is its bits; without the sign bit, codes below 1 << M are zero and the subnormal

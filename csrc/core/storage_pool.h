@@ -10,11 +10,11 @@ typedef struct rvm_pool rvm_pool;
 struct rvm_storage {
   rvm_object base;
   int32_t class;     /* size class of the block */
-  int32_t is_shared; /* the host has, or had, a tensor in it (rvm_tensor_share) */
+  int32_t is_shared; /* the host has, or had, a tensor in the storage (rvm_tensor_share) */
   int64_t size_bytes;
   unsigned char *bytes;
   rvm_pool *pool;
-  rvm_storage *next; /* in one of the pool's lists */
+  rvm_storage *next; /* the next storage in one of the pool's lists */
 };
 
 typedef struct rvm_pool_sizes {

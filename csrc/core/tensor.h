@@ -5,8 +5,8 @@
 #include "dtype.h"
 #include "object.h"
 
-/* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains `owner`.
- */
+/* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains
+   `owner`. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
                            rvm_value *result);
 

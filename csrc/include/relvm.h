@@ -122,8 +122,8 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
 
 /* Creates a tensor of zeros or empty strings. */
 rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result);
-/* Creates a tensor over memory of the host.  `data` may have any alignment, and must stay valid until
-   release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
+/* Creates a tensor over memory of the host.  `data` must be aligned to the size of an element, and must stay valid
+   until release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
 /* Declares that programs must not update the elements of a tensor, for example because it wraps read-only memory.  A
@@ -231,13 +231,14 @@ typedef struct rvm_machine_options {
   int64_t call_depth;
   /* Maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS. */
   int32_t threads;
-  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds one fails with the
+  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds a limit fails with the
      status in parentheses. */
 
   /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
   int64_t max_bytes;
-  /* Calls and backward jumps (TIMEOUT).  A call or jump counts 1 more for each 64 words of code that it may execute.  A
-     kernel or host function counts 8,192, 64 allocated bytes count 1, and builtins count their work. */
+  /* Steps (TIMEOUT).  A call of a function of the program, or a backward jump, counts 1, and 1 more for each 64 words
+     of the function or loop.  A call of a kernel or a host function counts 8,192.  Builtins count their work, and 64
+     allocated bytes count 1. */
   int64_t max_steps;
   /* Run time (TIMEOUT).  A started native kernel runs to its end. */
   int64_t max_nanoseconds;
@@ -275,11 +276,11 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
    steps and time if the run has a time limit.  After a run, its time limit stays in effect until the host enters the
    machine again.  Fails with OUT_OF_MEMORY or TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
-/* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique
+/* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a random
    seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
-/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if the machine
-   is idle. */
+/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if no thread
+   is inside the machine. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Releases a reference to an object of this machine.  May be called from any thread.  If another thread is inside the
    machine, the reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on
@@ -336,7 +337,7 @@ typedef struct rvm_profile rvm_profile;
 typedef struct rvm_profile_row {
   int64_t count;       /* number of calls */
   int64_t nanoseconds; /* time in these calls, without the time of nested measured calls */
-  int64_t bytes;       /* size of all tensor arguments and results; 0 for builtins, which work on values */
+  int64_t bytes;       /* bytes of tensors that these calls read (rvm_profile_count) and return; 0 for builtins */
   double operations;   /* operations in all calls; NaN if unknown, for example without rvm_profile_count */
 } rvm_profile_row;
 
@@ -364,14 +365,15 @@ rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction);
 /* A recorded call of a kernel, packed function or builtin. */
 typedef struct rvm_profile_call {
-  int64_t started;     /* nanoseconds of a clock that only this profile defines */
+  int64_t started;     /* start time in nanoseconds; only differences of start times are meaningful */
   int64_t nanoseconds; /* including the time of nested calls */
-  int64_t bytes;       /* like rvm_profile_row.bytes; for a builtin that allocates a storage, its size */
+  int64_t bytes;       /* like rvm_profile_row.bytes; for a builtin that returns a storage, the size of the storage */
   int32_t function;
   int32_t depth; /* number of enclosing measured calls */
 } rvm_profile_call;
 
-/* Makes the profile also record its first `most` calls, each with its time.  A later call can only increase `most`. */
+/* Makes the profile also record its first `most` calls, each with its time.  A later call of this function can only
+   increase the number. */
 rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error);
 /* Returns the recorded calls in the order of their ends, and stores their number.  Returns NULL if none is recorded.
    The profile owns the array, and the next measured run may replace it. */
@@ -382,9 +384,10 @@ void rvm_profile_release(rvm_profile *profile);
 /* Callback between the instructions of bytecode functions, of native functions built for debugging, and of kernels in
    kernel bytecode. */
 typedef struct rvm_debugger {
-  /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an instruction
-     that failed, with its error as `failure`, before any register is released.  It is not called for a failure that it
-     caused itself, or for calls that it makes.  A status other than OK ends the run with that status. */
+  /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an
+     instruction that failed, with its error as `failure`, before any register is released.  The callback is not
+     called for a failure that it caused itself, or for calls that it makes.  A status other than OK ends the run
+     with that status. */
   rvm_status (*stop)(void *host, const rvm_value *failure, rvm_value *error);
   void *host;
 } rvm_debugger;
@@ -417,7 +420,7 @@ int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
 /* Memory of a kernel that has stopped.  Valid during the callback. */
 typedef struct rvm_kernel_memory {
-  const void *bytes; /* may be unaligned; NULL if it does not exist */
+  const void *bytes; /* may be unaligned; NULL if the register or buffer does not exist */
   int64_t size_bytes;
   int64_t strip; /* number of elements of the current strip */
 } rvm_kernel_memory;
@@ -445,7 +448,7 @@ typedef struct rvm_aot_library {
 /* A constant of an exported model. */
 typedef struct rvm_aot_constant {
   rvm_tensor_info info;
-  const void *data; /* its elements, compact and row-major */
+  const void *data; /* the elements, compact and row-major */
 } rvm_aot_constant;
 
 /* The type of relvm_aot_description, a symbol of an exported library, which states the source and the options of the

@@ -19,8 +19,8 @@ typedef struct rvm_kernel_host {
   int32_t (*is_ending)(rvm_machine *machine);                 /* may be called on any thread */
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
   /* Called before instruction number `pc`, with the state of the run (kernel_run.h), which is valid during the call.  A
-     failure ends the run.  If `threads` is above 1, parallel loops call it on several threads.  NULL if there is no
-     observer. */
+     failure ends the run.  If `threads` is above 1, parallel loops call `observe` on several threads.  NULL if there is
+     no observer. */
   rvm_status (*observe)(void *observer, const struct rvm_kernel_run *state, uint32_t pc, rvm_value *error);
   void *observer;
 } rvm_kernel_host;

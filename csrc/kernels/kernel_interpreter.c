@@ -116,8 +116,8 @@ static inline const rvm_strip_moves *strip_moves(const rvm_kernel_run *state, ui
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
 
-/* Return whether `bytes` bytes of the strip in register `number` may be read, or written.  A scalar may always be read.
- */
+/* Return whether `bytes` bytes of the strip in register `number` may be read, or written.  A scalar may always be
+   read. */
 static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16_t number, int64_t bytes) {
   return number < scalars || bytes <= state->readable[number];
 }

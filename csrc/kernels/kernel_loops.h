@@ -3,8 +3,8 @@
 #ifndef RELVM_KERNEL_LOOPS_H
 #define RELVM_KERNEL_LOOPS_H
 
-/* RVM_LEVEL, which the build defines, is the suffix of the names that a file defines.  It is empty for the base level.
- */
+/* RVM_LEVEL is the suffix of the names that a file defines.  The build defines it.  It is empty for the base
+   level. */
 #ifndef RVM_LEVEL
 #define RVM_LEVEL
 #define RVM_IS_BASE_LEVEL

@@ -41,7 +41,7 @@ typedef struct rvm_kernel_array {
   uint32_t offset, size_bytes;
 } rvm_kernel_array;
 
-/* A loaded program.  The pointers are borrowed from the bytes that it was read from, which must outlive it. */
+/* A loaded program.  The pointers are borrowed from the bytes that the program was read from, which must outlive it. */
 typedef struct rvm_kernel_program {
   /* For each tensor: dtype, rank, dimensions.  A dimension d < 0 is the size variable -1 - d, which is the scalar of
      that number. */

@@ -38,8 +38,8 @@ static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, s
              (int)strcspn(name, ",)"), name, problem, instruction->operands[index]);
 }
 
-/* Returns the `count` items of `item_bytes` bytes at *offset, and advances *offset past them and their padding.
-   Returns NULL if they exceed the program. */
+/* Returns the address of `count` items of `item_bytes` bytes at *offset, and advances *offset past the items and their
+   padding to 8 bytes.  Returns NULL if the items exceed the program. */
 static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *offset, uint64_t count, uint64_t item_bytes) {
   const uint64_t start = *offset, length = count * item_bytes; /* both factors are below 2^32 */
   if (length > size_bytes - start) return NULL;
@@ -48,6 +48,7 @@ static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *offset
   return bytes + start;
 }
 
+/* Checks the table of tensors.  Size variables must be numbered in the order of their first use. */
 static rvm_status check_tensors(const rvm_kernel_program *program, rvm_value *error) {
   uint32_t word = 0, known = 0;
   for (uint32_t i = 0; i < program->tensor_count; i++) {
@@ -133,6 +134,7 @@ static uint32_t format_values(const char *message) {
   return count;
 }
 
+/* Fills element_bytes and values. */
 static void fill_lookup(const rvm_kernel_program *program, const lookup *lookup) {
   const int64_t *word = program->tensors;
   for (uint32_t i = 0; i < program->tensor_count; i++) {
@@ -204,6 +206,7 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, r
   return RVM_OK;
 }
 
+/* Checks that the operands of an `apply` instruction suit the function and the kind of the result. */
 static rvm_status check_apply(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
   const rvm_kop_apply *op = (const rvm_kop_apply *)&program->code[pc];
   const uint32_t scalars = program->scalar_count;
@@ -222,6 +225,7 @@ static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lo
   return check_registers(program, pc, op->first, op->count, error);
 }
 
+/* Checks the instruction at `pc`: first each operand by its letter, then what depends on several operands. */
 static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc,
                                     rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];

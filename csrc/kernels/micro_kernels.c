@@ -72,7 +72,7 @@ static void *checked_address(const rvm_micro_argument *argument, int64_t low, in
   args.name = checked_address(&buffers->name, low, high, (int64_t)(bytes)); \
   if (!args.name) return RVM_MICRO_REFUSED
 #define EXPECT_RANGE(name, low, high) EXPECT_ELEMENTS(sizeof *args.name, name, low, high)
-/* EXPECT_RANGE for a parameter of type `void *` whose elements have type T. */
+/* Like EXPECT_RANGE, for a parameter of type `void *` whose elements have type T. */
 #define EXPECT_RANGE_OF(T, name, low, high) EXPECT_ELEMENTS(sizeof(T), name, low, high)
 #define EXPECT(condition) \
   if (!(condition)) return RVM_MICRO_REFUSED
@@ -95,6 +95,8 @@ static int64_t portion_size(int64_t work, int64_t multiple) {
   const int64_t count = RVM_MICRO_PORTION / (work > 0 ? work : 1) / multiple * multiple;
   return count > 0 ? count : multiple;
 }
+
+/* ---- run_NAME: checks the arguments of micro-kernel NAME, and calls it for one portion after another ---- */
 
 static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
                             const rvm_micro_watch *watch) {

@@ -41,7 +41,7 @@ enum rvm_argument_kind {
 static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
 static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
 
-/* Flags of functions that have code. */
+/* Flags of bytecode and native functions. */
 enum {
   RVM_PRIVATE = 1, /* cannot be found by name; only the program calls it */
   RVM_IMPURE = 2,  /* a call may have side effects */
@@ -51,7 +51,7 @@ enum {
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
   uint16_t kind;
-  uint16_t flags;  /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
+  uint16_t flags;  /* RVM_PRIVATE, RVM_IMPURE; 0 for packed functions and kernels */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;
@@ -95,8 +95,8 @@ struct rvm_executable {
   const uint32_t *code;
   rvm_function_name *by_name;  /* sorted by rvm_function_names_compare */
   void **symbols;              /* addresses of native and kernel functions, by function index; NULL if there are none */
-  rvm_kernel_program *kernels; /* by function index, without `code` for functions that have none; NULL if no function
-                                  has kernel bytecode */
+  rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if no
+                                  function has kernel bytecode */
   rvm_value *constants;        /* immortal objects */
   struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */

@@ -19,7 +19,7 @@ typedef struct file_header {
   uint16_t major, minor;
   uint32_t section_count;
   uint64_t size_bytes;
-  uint32_t checksum; /* of the header, with this field as 0, and the section table */
+  uint32_t checksum; /* checksum of the header, with this field as 0, and of the section table */
   uint32_t zero[9];
 } file_header;
 
@@ -47,6 +47,7 @@ static int all_zero(const void *bytes, int64_t size_bytes) {
 
 /* ---- sections ---- */
 
+/* Returns the name of a section in sections.def, for messages. */
 static const char *section_name(uint32_t id) {
   switch (id) {
 #define SECTION(name, id, meaning) \
@@ -202,12 +203,12 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 /* ---- functions ---- */
 
 /* The limit of a function's registers is the number of its parameters, plus the number of its code words, plus
-   SPARE_REGISTERS.  Its instructions cannot write that many.  The limit bounds the memory that the verifier needs for
-   sets of registers. */
+   SPARE_REGISTERS.  The instructions of a function cannot write that many.  The limit bounds the memory that the
+   verifier needs for sets of registers. */
 enum { SPARE_REGISTERS = 256 };
 
 /* Checks a function record.  `parameter_total` is the size of the parameter table.  *next_parameter is the index at
-   which the parameters of this function must begin; it is advanced past them. */
+   which the parameters of this function must begin, and is advanced past these parameters. */
 static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];

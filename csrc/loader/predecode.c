@@ -1,6 +1,6 @@
 /* predecode.c: translates bytecode functions into steps (predecode.h).
 
-   decode_function emits one step for each instruction, specialized to the types of registers (register_types.h). Jumps
+   decode_function emits one step for each instruction, specialized to the types of registers (register_types.h).  Jumps
    are patched once the positions of all steps are known. */
 #include "cold.h"
 
@@ -214,9 +214,10 @@ static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order
   return placed == todo ? placed : -1;
 }
 
-/* Emits a tail call of function `index`.  If it calls itself, the step is a jump: past the entry checks, to code word
-   `entry`, if the types of the arguments are known to pass them, else to the start.  The jump past the checks of a
-   function without objects becomes an `again` step, if the assignments to the parameters can be ordered. */
+/* Emits a tail call of function `index`.  If the function calls itself, the step is a jump.  The jump goes past the
+   entry checks, to code word `entry`, if the types of the arguments are known to pass the checks, else to the start.
+   The jump past the checks of a function without objects becomes an `again` step, if the assignments to the parameters
+   can be ordered. */
 static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *instruction,
                            uint32_t entry) {
   const rvm_function_record *function = &d->executable->functions[index];

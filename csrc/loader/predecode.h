@@ -58,8 +58,8 @@ enum rvm_step {
 /* The step of an instruction has at most this many words for each word of the instruction. */
 enum { RVM_STEP_WORDS_PER_CODE_WORD = 3 };
 
-/* A call of a bytecode function or a backward jump costs 1 unit of fuel, plus 1 for each RVM_WORDS_PER_FUEL words that
-   it may execute, so that long straight code is charged as well.  A power of two. */
+/* A call of a bytecode function or a backward jump costs 1 unit of fuel, plus 1 for each RVM_WORDS_PER_FUEL words of
+   the function or loop, so that long straight code is charged as well.  A power of two. */
 enum { RVM_WORDS_PER_FUEL = 64 };
 
 /* The code of a bytecode function: parts of executable->steps and ->objects. */
@@ -74,8 +74,8 @@ typedef struct rvm_code {
 rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error);
 /* Returns the 0-based number of the instruction that `step`, a step of `code`, was translated from. */
 int64_t rvm_code_instruction(const rvm_code *code, const int32_t *step);
-/* Returns the step of instruction number `index` >= 0 of a bytecode function, or NULL if there is no such instruction.
- */
+/* Returns the step of instruction number `index` >= 0 of a bytecode function, or NULL if there is no such
+   instruction. */
 const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function, int64_t index);
 
 #endif

@@ -208,7 +208,7 @@ uint32_t rvm_entry_checks(const rvm_register_types *t, const rvm_function_record
 
 enum { READ = 1 << 7 }; /* a flag next to a register's type */
 
-/* Marks the registers that an instruction reads. */
+/* Sets the flag READ of each register that an instruction reads. */
 static void mark_read(unsigned char *types, const uint32_t *code) {
   const uint32_t *operand = code + 1;
   for (const char *letter = rvm_opcode_operands(code[0]); *letter; letter++, operand++) {
@@ -220,7 +220,7 @@ static void mark_read(unsigned char *types, const uint32_t *code) {
 }
 
 /* Widens to ANY the types of registers that receive a call's result and either are never read or have the type NEVER.
-   If an instrument skips such a call, its result NIL is then accepted. */
+   The register then accepts NIL, which is the result of the call if an instrument skips it. */
 static void widen_unread_results(rvm_register_types *t, int32_t index) {
   const rvm_function_record *function = &t->executable->functions[index];
   const uint32_t *code = t->executable->code + function->code_start;

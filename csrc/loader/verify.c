@@ -262,8 +262,8 @@ static int set_intersect(const checker *c, register_set *dst, const register_set
   return lost != 0;
 }
 
-/* Merges a path to a jump target into the state of the target: c->written is the set of registers written on the path.
- */
+/* Merges a path to a jump target into the state of the target: c->written is the set of registers written on the
+   path. */
 static rvm_status join(checker *c, uint32_t target, int backward) {
   register_set **state = &c->states[target];
   int changed = 1;
@@ -278,8 +278,8 @@ static rvm_status join(checker *c, uint32_t target, int backward) {
   return RVM_OK;
 }
 
-/* Computes c->written before the instruction at `pc`, from the state of `pc` as a jump target and from the path from
-   the previous instruction. */
+/* Updates c->written and c->reachable when the walk arrives at the instruction at `pc`: merges the path from the
+   previous instruction with the jumps to `pc` found so far. */
 static rvm_status arrive_at(checker *c, uint32_t pc) {
   register_set **state = &c->states[pc];
   if (c->reachable && (*state || c->marks[pc] & IS_LOOP_HEAD)) {
@@ -338,9 +338,9 @@ static rvm_status walk(checker *c) {
   return RVM_OK;
 }
 
-/* Walks until no backward jump changes the state of a loop head.  A walk passes a loop before the jumps back to its
-   head, so it may take a register for written that such a jump removes; the next walk passes the loop without that
-   register. */
+/* Walks until no backward jump changes the state of a loop head.  A walk passes the body of a loop before it finds the
+   jumps back to the head.  It may therefore count a register as written that is not written on such a path.  The next
+   walk passes the loop without that register. */
 static rvm_status check_flow(checker *c) {
   for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);

@@ -1,5 +1,5 @@
-/* verify.h: the verification of bytecode.  The interpreter runs verified bytecode without checking operands and jumps.
- */
+/* verify.h: the verification of bytecode.  The interpreter runs verified bytecode without checking operands and
+   jumps. */
 #ifndef RELVM_VERIFY_H
 #define RELVM_VERIFY_H
 

@@ -228,6 +228,7 @@ static void release_object(void *object) {
   PyGILState_Release(state);
 }
 
+/* install(**hooks): sets all hooks of objects.h.  Raises TypeError if one is missing. */
 static PyObject *module_install(PyObject *module, PyObject *arguments, PyObject *named) {
   (void)module, (void)arguments;
 #define HOOK(name)                                                                                                 \

@@ -21,6 +21,7 @@ static void release_view(void *argument) {
 /* Returns the dtype for a buffer's format (a letter of the module struct) and element size, or -1 if there is none. */
 static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   if (format[0] == '\0' || format[1] != '\0') return -1;
+  /* The dtypes of signed and of unsigned integers, by size in bytes. */
   static const int32_t integers[2][9] = {
       {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1, -1, -1, RVM_DTYPE_i64},
       {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};

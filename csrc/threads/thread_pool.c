@@ -1,6 +1,6 @@
 /* thread_pool.c: the worker threads of the process.  One loop runs at a time.  A worker joins a loop through `gate`,
-   takes parts of the loop from `next` until none is left, and waits for the next loop.  It first spins for a while,
-   then sleeps. */
+   takes parts of the loop from `next` until none is left, and waits for the next loop.  A waiting worker first spins
+   for a while, then sleeps. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -218,7 +218,7 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
 
 /* ---- calls from C ---- */
 
-/* rvm_machine_call_at_top for a function that the instrument does not watch. */
+/* Like rvm_machine_call_at_top, for a function that the instrument does not watch. */
 static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                  rvm_value *result) {
   rvm_value *arguments = machine->head.top;

@@ -1,5 +1,5 @@
-/* call.h: calls of bytecode, native and packed functions.  Only the thread inside the machine may call these functions.
- */
+/* call.h: calls of bytecode, native and packed functions.  Only the thread inside the machine may call these
+   functions. */
 #ifndef RELVM_CALL_H
 #define RELVM_CALL_H
 
@@ -22,8 +22,8 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
 /* Starts a call, and takes ownership of the arguments at the top of the stack, also on failure.  A native or packed
-   function runs to its end, including its tail calls.  For a bytecode function, also as the callee of a tail call,
-   pushes a frame and sets *entered to 1: the caller must then run the interpreter. */
+   function is called and returns before this function does.  If the function, or the callee of its tail call, is a
+   bytecode function, pushes a frame and sets *entered to 1: the caller must then run the interpreter. */
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result);
 /* Replaces a call of vm.builtin.invoke_closure by a call of its target, the function or closure that it invokes.  The
    arguments at the top of the stack become those of the target, followed by the captured values.  Does nothing if the

@@ -2,9 +2,9 @@
 
    Each step (steps.def) has one body in rvm_machine_run, under a comment with the meaning of the step.  Registers own
    the objects that they hold.  Literals and the arguments of builtins are borrowed.  The body of a specialized step
-   handles the common case of a call.  In other cases, it jumps to a more general body, and finally to `general_call`:
-   an instrument or debugger is attached, an operand has another type, or fuel or stack is short.  Read call.c next: it
-   makes all calls except those that only push a frame. */
+   handles the common case of a call.  If an instrument or debugger is attached, an operand has another type, or fuel or
+   stack is short, the body jumps to a more general one, and finally to `general_call`.  Read call.c next: it makes all
+   calls except those that only push a frame. */
 #include "interpreter.h"
 
 #include <string.h>
@@ -86,8 +86,8 @@ static int may_hold_object(const rvm_code *code, int32_t number) {
   return low < code->object_count && code->objects[low] == number;
 }
 
-/* Returns whether the destination of a call accepts its result.  A register of a scalar type accepts no object, which
-   would leak, and no NIL, which is the result of a call that the instrument skipped. */
+/* Returns whether the destination of a call accepts its result.  A register of a scalar type does not accept an object,
+   because it would leak.  It does not accept NIL either, which is the result of a call that the instrument skipped. */
 static int register_accepts(const rvm_code *code, int32_t dst, rvm_value value) {
   if (dst < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
   return may_hold_object(code, dst);

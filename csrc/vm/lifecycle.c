@@ -113,8 +113,8 @@ static void begin_random(rvm_machine *machine) {
   if (getentropy(&machine->random, sizeof machine->random)) machine->random = fallback;
 }
 
-/* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was allocated.
- */
+/* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was
+   allocated. */
 static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
                                rvm_value *error) {
   if (options) machine->options = *options;

@@ -19,8 +19,8 @@ static uintptr_t this_thread(void) {
   return (uintptr_t)&mark;
 }
 
-/* A bit of `owner`, set while a thread is inside only to release values or apply upgrades.  Another thread that wants
-   to enter then tries again.  If the bit is not set, it fails with BUSY. */
+/* A bit of `owner`, set while a thread is inside only to release values or apply upgrades.  While the bit is set,
+   another thread that wants to enter tries again.  Otherwise, that thread fails with BUSY. */
 enum { BRIEFLY = 1 };
 
 static int is_inside(const rvm_machine *machine) {

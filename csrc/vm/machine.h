@@ -1,9 +1,9 @@
 /* machine.h: a machine: its functions, its value stack and its frames.  One thread at a time is inside a machine
    (`owner`).  Members that other threads may access are atomic.
 
-   Terms.  A run lasts from a host's call of the machine until the call returns.  Fuel (rvm_machine_head) is the number
-   of steps until the next poll.  A poll checks the limits of the run and, at intervals, calls the host's poll callback.
-   */
+   Terms.  A run lasts from a host's call of the machine until the call returns.  Fuel (rvm_machine_head) is the
+   number of steps until the next poll.  A poll checks the limits of the run and, at intervals, calls the host's
+   poll callback. */
 #ifndef RELVM_MACHINE_H
 #define RELVM_MACHINE_H
 
@@ -31,7 +31,7 @@ typedef struct rvm_dropped {
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* number of arguments that a closure captured; these are the last ones */
+  int32_t captured; /* number of the arguments, at the end, that a closure captured */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */
@@ -49,16 +49,16 @@ struct rvm_machine {
   rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
   rvm_executable *executable;
   rvm_function *functions;
-  rvm_value *function_values; /* functions as FUNCTION values, for native code */
-  rvm_value *literals;        /* a copy of the executable's, with FUNCTION and CONTEXT values of this machine */
+  rvm_value *function_values; /* the functions as FUNCTION values */
+  rvm_value *literals;        /* a copy of executable->literals, with FUNCTION and CONTEXT values of this machine */
   rvm_value *stack;
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects;           /* the freelist used by the thread inside the machine */
+  rvm_objects objects;           /* the free lists that the thread inside the machine uses */
   rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
   int32_t entries;               /* how often the thread inside has entered and not left */
-  int32_t host_entries;          /* those of `entries` that are by rvm_machine_enter */
+  int32_t host_entries;          /* how many of `entries` were made by rvm_machine_enter */
   int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
   atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
   _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
@@ -82,7 +82,7 @@ struct rvm_machine {
 enum {
   RVM_POLL_INTERVAL = 65536,        /* fuel between two polls */
   RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
-  RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if checks are further apart, the next kernel causes a check */
+  RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if two polls are further apart, the next kernel causes a poll */
 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
@@ -149,8 +149,8 @@ void rvm_machine_end_change(rvm_machine *machine);
    names `callback`.  Returns the status of *error. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
 
-/* Returns whether the machine must not be freed, because another thread is inside it or this thread is in a run of it.
- */
+/* Returns whether the machine must not be freed, because another thread is inside it or this thread is in a run
+   of it. */
 int rvm_machine_is_in_use(const rvm_machine *machine);
 /* Releases the values that rvm_machine_drop queued. */
 void rvm_machine_release_dropped(rvm_machine *machine);

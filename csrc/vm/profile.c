@@ -21,8 +21,8 @@ typedef struct instruction_row {
   int64_t count, nanoseconds;
 } instruction_row;
 
-/* Formulas for the operations and the reads of a function's calls, encoded as rvm_profile_count in relvm.h describes.
- */
+/* Formulas for the operations and the reads of a function's calls, encoded as rvm_profile_count in relvm.h
+   describes. */
 typedef struct sums {
   int64_t *code;
   int32_t length;
@@ -139,7 +139,8 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   return RVM_OK;
 }
 
-/* Adds the time of the current instruction of `call`, if there is one, to its row.  The instruction ends at `now`. */
+/* Adds the time of the current instruction of `call`, if there is one, to the row of the instruction, which ends at
+   `now`. */
 static void end_instruction(const rvm_profile *profile, const open_call *call, int32_t function, int64_t now) {
   if (call->instruction < 0) return;
   instruction_row *row = &profile->instructions[function][call->instruction];
@@ -170,7 +171,7 @@ static rvm_status instruction(void *host, int32_t function, int32_t instruction,
   return RVM_OK;
 }
 
-/* The instrument's callback after a call: adds its measurements to the row of the function, and records it. */
+/* The instrument's callback after a call: adds its measurements to the row of the function, and records the call. */
 static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                         const rvm_value *result, rvm_value *error) {
   (void)status;
