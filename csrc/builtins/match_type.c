@@ -229,6 +229,8 @@ static rvm_status match_tuple(decoder *in, const path_node *path, rvm_value valu
   return status;
 }
 
+/* Compares a list or tuple with a list type.  The type of the items is encoded once, and is read again for each
+   item. */
 static rvm_status match_list(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
   if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(in, path, "a list", value);
   int32_t size;
@@ -244,7 +246,7 @@ static rvm_status match_list(decoder *in, const path_node *path, rvm_value value
 }
 
 /* Compares a tuple or list with a type by `compare` (match_tuple or match_list), unless the object has matched the type
-   before.  The code of the type has been read. */
+   before.  in->next is the operand after the code of the type. */
 static rvm_status match_once(decoder *in, const path_node *path, rvm_value value, int32_t depth,
                              rvm_status (*compare)(decoder *in, const path_node *path, rvm_value value,
                                                    int32_t depth)) {

@@ -150,8 +150,8 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 
 #ifdef RVM_DOT
 
-/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all words that exist as a
-   whole.  args->rows, args->a_is_signed and `vectors` must be constants where this function is inlined. */
+/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
+   args->rows, args->a_is_signed and `vectors` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int vectors,
                                                            int64_t column) {
   const int rows = (int)args->rows, a_is_signed = (int)args->a_is_signed;

@@ -67,8 +67,8 @@ RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   return RVM_FMA_F32(n, 0.693115234375f, low + f);
 }
 
-/* Returns `log`, or the result for a special value of x: -infinity if x is `pole`, where the logarithm is infinite; NaN
-   if x is less or NaN; and infinity if x is infinity. */
+/* Returns `log`, the logarithm of x, unless x is a special value.  `pole` is the x at which the logarithm is infinite.
+   The result is -infinity if x is `pole`, NaN if x is less than `pole` or NaN, and infinity if x is infinity. */
 RVM_MATH float rvm_log_ends_f32(float log, float x, float pole) {
   log = x > 3.40282347e38f ? x : log;
   log = x == pole ? -INFINITY : log;

@@ -55,7 +55,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
     for (int64_t row = 0; row < args->out_height; row++, out += columns) {
       const int64_t y = row * args->stride_y - args->pad_y;
-      if (columns <= most) { /* a separate call, in which `columns` can be a constant */
+      if (columns <= most) { /* a separate call: here `columns` is a constant if out_width is one */
         rvm_max_pool_columns(args, out, x, y, 0, columns);
         continue;
       }

@@ -14,14 +14,15 @@
    subleaves 0 and 1; EXTENDED is leaf 0x80000001. */
 enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, WORD_COUNT };
 
-/* Returns the low half of XCR0, the register sets that the operating system saves: bits 1 and 2 for AVX, and also 5 to
-   7 for AVX-512. */
+/* Returns the low half of XCR0, a bit set of the kinds of registers that the operating system saves.  AVX needs bits 1
+   and 2.  AVX-512 needs bits 5 to 7 as well. */
 static unsigned saved_state(void) {
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
 
+/* Returns one bit for each row of cpu_features.def, from bit 0. */
 static uint64_t read_features(void) {
   unsigned words[WORD_COUNT] = {0}, a, b, c, d, leaves;
   if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;

@@ -418,7 +418,7 @@ void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops);
    call.  For an invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
-/* Memory of a kernel that has stopped.  Valid during the callback. */
+/* The memory of a register or buffer of a kernel that has stopped.  It is valid during the callback of the debugger. */
 typedef struct rvm_kernel_memory {
   const void *bytes; /* may be unaligned; NULL if the register or buffer does not exist */
   int64_t size_bytes;

@@ -3,8 +3,7 @@
 #ifndef RELVM_KERNEL_LOOPS_H
 #define RELVM_KERNEL_LOOPS_H
 
-/* RVM_LEVEL is the suffix of the names that a file defines.  The build defines it.  It is empty for the base
-   level. */
+/* The build defines RVM_LEVEL, the suffix of the names that a file defines.  The suffix is empty for the base level. */
 #ifndef RVM_LEVEL
 #define RVM_LEVEL
 #define RVM_IS_BASE_LEVEL

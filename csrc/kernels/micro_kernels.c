@@ -528,7 +528,8 @@ static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const r
                                     const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS);
   EXPECT(args.columns > 0 && args.columns % RVM_WINOGRAD_LANES == 0 && args.columns <= RVM_WINOGRAD_TILES);
-  const double work = (double)args.columns * (double)(args.channels + 1) * 96;
+  /* 16 planes of at most RVM_TILE_ROWS rows */
+  const double work = (double)args.columns * (double)(args.channels + 1) * (16 * RVM_TILE_ROWS);
   int64_t weights;
   EXPECT_WORK(work, 0x1p28);
   EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));

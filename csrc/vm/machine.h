@@ -31,7 +31,7 @@ typedef struct rvm_dropped {
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* number of the arguments, at the end, that a closure captured */
+  int32_t captured; /* number of the last arguments, which a closure captured */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */

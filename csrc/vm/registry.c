@@ -179,8 +179,8 @@ static int32_t edit_distance(const char *a, const char *b) {
 static void near_add(near_names *nearest, const char *name, const char *known) {
   if (strlen(known) >= NEAR_BYTES) return;
   int32_t distance = edit_distance(name, known), i;
-  const int is_different = distance > 2 && distance > (int32_t)strlen(name) / 3;
-  if (is_different) return;
+  const int is_too_different = distance > 2 && distance > (int32_t)strlen(name) / 3;
+  if (is_too_different) return;
   for (i = nearest->count; i > 0 && nearest->distance[i - 1] > distance; i--) {
     if (i == NEAR_COUNT) continue;
     nearest->distance[i] = nearest->distance[i - 1];
