@@ -25,28 +25,67 @@ enum { RVM_LONG_RUN = 16 }; /* the number of elements from which on memcpy is fa
    elements of x that are `step` apart, and columns [begin, data_begin) and [data_end, end) become 0.  Requires begin <=
    data_begin <= data_end <= end. */
 static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_arguments *args) {
-  const rvm_window_rows_f32_arguments a = *args;
-  float *dst = a.dst;
-  const float *x = a.x;
-  for (int64_t row = 0; row < a.rows; row++, dst += a.dst_stride, x += a.x_stride) {
-    for (int64_t j = a.begin; j < a.data_begin; j++) dst[j] = 0;
-    if (a.step == 1 && a.data_end - a.data_begin >= RVM_LONG_RUN)
-      memcpy(dst + a.data_begin, x, (size_t)(a.data_end - a.data_begin) * sizeof *x);
+  float *dst = args->dst;
+  const float *x = args->x;
+  const int64_t dst_stride = args->dst_stride, x_stride = args->x_stride, step = args->step, rows = args->rows;
+  const int64_t begin = args->begin, data_begin = args->data_begin, data_end = args->data_end, end = args->end;
+  for (int64_t row = 0; row < rows; row++, dst += dst_stride, x += x_stride) {
+    for (int64_t j = begin; j < data_begin; j++) dst[j] = 0;
+    if (step == 1 && data_end - data_begin >= RVM_LONG_RUN)
+      memcpy(dst + data_begin, x, (size_t)(data_end - data_begin) * sizeof *x);
     else
-      for (int64_t j = a.data_begin; j < a.data_end; j++) dst[j] = x[(j - a.data_begin) * a.step];
-    for (int64_t j = a.data_end; j < a.end; j++) dst[j] = 0;
+      for (int64_t j = data_begin; j < data_end; j++) dst[j] = x[(j - data_begin) * step];
+    for (int64_t j = data_end; j < end; j++) dst[j] = 0;
+  }
+}
+
+/* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become elements of x, from
+   x[source] on, at the distance `step` of rvm_fill_runs_f32.  The other columns become 0. */
+typedef struct rvm_run_of_columns {
+  int64_t begin, data_begin, data_end, end, source;
+} rvm_run_of_columns;
+
+/* Copies `count` elements.  Is fast if `count` is less than RVM_LONG_RUN.  The last group of four elements may overlap
+   the group before it. */
+static inline void rvm_copy_short_run_f32(float *dst, const float *x, int64_t count) {
+  if (count >= 4) {
+    for (int64_t j = 0; j + 4 <= count; j += 4) memcpy(dst + j, x + j, 4 * sizeof *x);
+    memcpy(dst + count - 4, x + count - 4, 4 * sizeof *x);
+    return;
+  }
+  if (count & 2) memcpy(dst, x, 2 * sizeof *x);
+  if (count & 1) dst[count - 1] = x[count - 1];
+}
+
+/* Fills `count` runs of the row `dst` of a panel. */
+static inline void rvm_fill_runs_f32(float *dst, const float *x, int64_t step, const rvm_run_of_columns *runs,
+                                     int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const rvm_run_of_columns run = runs[i];
+    const int64_t size = run.data_end - run.data_begin;
+    for (int64_t j = run.begin; j < run.data_begin; j++) dst[j] = 0;
+    if (step != 1)
+      for (int64_t j = 0; j < size; j++) dst[run.data_begin + j] = x[run.source + j * step];
+    else if (size >= RVM_LONG_RUN)
+      memcpy(dst + run.data_begin, x + run.source, (size_t)size * sizeof *x);
+    else
+      rvm_copy_short_run_f32(dst + run.data_begin, x + run.source, size);
+    for (int64_t j = run.data_end; j < run.end; j++) dst[j] = 0;
   }
 }
 
 /* Writes a part of the im2col matrix of a 2-d convolution to a panel.  A row of the matrix is a channel and a position
-   in the window, and a column is a position in the output.  The part has the rows [row, row + rows) and the columns
-   [column, column + columns).  Columns [columns, panel_stride) of the panel become 0.
+   in the window.  A column is a position in the output of an image; the images follow each other.  The part has the
+   rows [row, row + rows) and the columns [column, column + columns).  Columns [columns, panel_stride) of the panel
+   become 0.
 
-   x: the planes of all channels, each of height x width elements.  out_width: the number of positions in a line of the
-   output. */
+   x: the planes of all channels of the first image, each of height x width elements.  image_stride: the distance from
+   an image to the next one.  out_height, out_width: the number of lines of the output of an image, and of positions in
+   a line. */
 static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_arguments *args) {
   const rvm_window_panel_f32_arguments a = *args;
   const int64_t taps = a.window_height * a.window_width, area = a.height * a.width;
+  const int64_t positions = a.out_height * a.out_width;
   if (a.columns <= a.panel_stride / 2) /* mostly zeros: clear the whole panel by one call */
     memset(a.panel, 0, (size_t)(a.rows * a.panel_stride) * sizeof *a.panel);
   else
@@ -57,30 +96,30 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
     const int64_t channels = (a.row + a.rows - tap + taps - 1) / taps - channel;
     const int64_t dy = tap / a.window_width * a.dilation_y - a.pad_y;
     const int64_t dx = tap % a.window_width * a.dilation_x - a.pad_x;
+    float *const dst = a.panel + (channel * taps + tap - a.row) * a.panel_stride;
+    const float *const x = a.x + channel * area;
+    int64_t image = a.column / positions, line = a.column % positions / a.out_width, first = a.column % a.out_width;
+    rvm_run_of_columns runs[RVM_PANEL_WIDTH];
+    int64_t count = 0;
     if (channels <= 0) continue;
-    /* Process one line of the output at a time: panel columns [begin, end) read row y of x from column `left`. */
-    for (int64_t begin = 0, line = a.column / a.out_width, first = a.column % a.out_width; begin < a.columns;
-         line++, first = 0) {
-      const int64_t end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
+    /* A run is on one line of the output, and reads row y of x from column `left` on. */
+    for (int64_t begin = 0, end; begin < a.columns; begin = end) {
+      end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
       const int64_t y = line * a.stride_y + dy, left = first * a.stride_x + dx, right = a.width - left;
       int64_t data_begin = left < 0 ? begin + (-left + a.stride_x - 1) / a.stride_x : begin;
       int64_t data_end = y < 0 || y >= a.height || right <= 0 ? begin : begin + (right - 1) / a.stride_x + 1;
       if (data_begin > end) data_begin = end;
       if (data_end > end) data_end = end;
       if (data_end < data_begin) data_end = data_begin;
-      const int64_t source = channel * area + y * a.width + left + (data_begin - begin) * a.stride_x;
-      rvm_window_rows_f32(
-          &(rvm_window_rows_f32_arguments){.dst = a.panel + (channel * taps + tap - a.row) * a.panel_stride,
-                                           .dst_stride = taps * a.panel_stride,
-                                           .x = a.x + (data_end > data_begin ? source : 0),
-                                           .x_stride = area,
-                                           .step = a.stride_x,
-                                           .rows = channels,
-                                           .begin = begin,
-                                           .data_begin = data_begin,
-                                           .data_end = data_end,
-                                           .end = end});
-      begin = end;
+      const int64_t source = image * a.image_stride + y * a.width + left + (data_begin - begin) * a.stride_x;
+      runs[count++] = (rvm_run_of_columns){begin, data_begin, data_end, end, data_end > data_begin ? source : 0};
+      if (count == RVM_PANEL_WIDTH || end == a.columns) {
+        for (int64_t c = 0; c < channels; c++)
+          rvm_fill_runs_f32(dst + c * taps * a.panel_stride, x + c * area, a.stride_x, runs, count);
+        count = 0;
+      }
+      first = 0;
+      if (++line == a.out_height) line = 0, image++;
     }
   }
 }
@@ -210,19 +249,21 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *
   if (rest == 1) rvm_tile_in_registers(args, 1, j);
 }
 
-/* Computes the sums of RVM_COLUMN_ROWS rows and RVM_LANES columns in registers.  For each entry of `offsets`,
-   each row of x is read once and used for all taps that need it.  args->taps must be a constant where this
-   function is inlined. */
-static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_f32_arguments *args, int64_t row,
-                                                              int64_t column) {
+/* Computes the sums of `rows` rows and `vectors` vectors of columns in registers.  For each entry of `offsets`, each
+   row of x is read once and used for all taps that need it.  args->taps, `rows` and `vectors` must be constants where
+   this function is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_f32_arguments *args, int rows,
+                                                              int vectors, int64_t row, int64_t column) {
   const int taps = (int)args->taps;
   const int64_t x_stride = args->x_stride, sums_stride = args->sums_stride, weight_stride = args->weight_stride;
   const float *const x = args->x + row * x_stride + column;
   float *const sums = args->sums + row * sums_stride + column;
-  rvm_lanes sum[RVM_COLUMN_ROWS];
+  rvm_lanes sum[RVM_COLUMN_ROWS][4];
 #pragma GCC unroll 7
-  for (int r = 0; r < RVM_COLUMN_ROWS; r++)
-    sum[r] = args->accumulates ? *(const rvm_lanes *)(sums + r * sums_stride) : (rvm_lanes){0};
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[r][v] = args->accumulates ? *(const rvm_lanes *)(sums + r * sums_stride + v * RVM_LANES) : (rvm_lanes){0};
   for (int64_t c = 0; c < args->count; c++) {
     const float *const weights = args->weights + args->weight_offsets[c];
     const float *const source = x + args->offsets[c];
@@ -230,15 +271,21 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
 #pragma GCC unroll 7
     for (int t = 0; t < taps; t++) weight[t] = weights[t * weight_stride];
 #pragma GCC unroll 13
-    for (int r = 0; r < RVM_COLUMN_ROWS + taps - 1; r++) {
-      const rvm_lanes values = *(const rvm_lanes *)(source + r * x_stride);
+    for (int r = 0; r < rows + taps - 1; r++) {
+      rvm_lanes values[4];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) values[v] = *(const rvm_lanes *)(source + r * x_stride + v * RVM_LANES);
 #pragma GCC unroll 7
       for (int t = 0; t < taps; t++)
-        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] = rvm_fma_lanes(weight[t], values, sum[r - t]);
+        if (r - t >= 0 && r - t < rows)
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; v++) sum[r - t][v] = rvm_fma_lanes(weight[t], values[v], sum[r - t][v]);
     }
   }
 #pragma GCC unroll 7
-  for (int r = 0; r < RVM_COLUMN_ROWS; r++) *(rvm_lanes *)(sums + r * sums_stride) = sum[r];
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + r * sums_stride + v * RVM_LANES) = sum[r][v];
 }
 
 /* Stores in sums[r * sums_stride + j], or adds to it if `accumulates`, the sum over c < count and t < taps of
@@ -246,8 +293,18 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
    multiple of RVM_COLUMN_ROWS and columns up to the next multiple of RVM_TILE_STEP must exist, because some of them are
    also computed.  taps: a constant from 1 to RVM_COLUMN_TAPS. */
 static inline RVM_ALWAYS_INLINE void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
-  for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS)
-    for (int64_t j = 0; j < args->columns; j += RVM_LANES) rvm_columns_in_registers(args, r, j);
+  const int64_t columns = args->columns;
+  for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS) {
+    /* A processor can add about eight vectors at a time.  So if few rows are left, several vectors of columns are
+       computed together. */
+    const int64_t rows = args->rows - r;
+    int64_t j = 0;
+    if (rows <= 2)
+      for (; columns - j > 3 * RVM_LANES; j += 4 * RVM_LANES) rvm_columns_in_registers(args, 2, 4, r, j);
+    if (rows <= 4)
+      for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_columns_in_registers(args, 4, 2, r, j);
+    for (; j < columns; j += RVM_LANES) rvm_columns_in_registers(args, RVM_COLUMN_ROWS, 1, r, j);
+  }
 }
 
 /* Computes columns [column, column + vectors * RVM_LANES) of the sums of rvm_taps_f32 in registers.  `vectors`, at most

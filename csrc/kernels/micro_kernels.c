@@ -26,6 +26,8 @@ enum {
   TILE_COLUMNS = 4096,                        /* columns of a portion */
   WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
+  INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
+  PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
 };
 
 /* The buffers of the arguments READ and WRITE, by name: a struct NAME_buffers for each micro-kernel.  `has_none` keeps
@@ -251,12 +253,13 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
                                     const rvm_micro_watch *watch) {
   const int64_t taps = args.window_height * args.window_width, area = args.height * args.width;
   EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
-  EXPECT(args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
+  EXPECT(args.out_height >= 1 && args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
   if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
   const int64_t lines = args.columns / args.out_width + 2;
+  const int64_t last_image = (args.column + args.columns - 1) / (args.out_height * args.out_width);
   const double work = (double)args.rows * (double)args.panel_stride + (double)taps * (double)lines;
   EXPECT_WORK(work, 0x1p26);
-  const int64_t read = ((args.row + args.rows - 1) / taps + 1) * area;
+  const int64_t read = last_image * args.image_stride + ((args.row + args.rows - 1) / taps + 1) * area;
   const int64_t written = last_offset(args.rows, args.panel_stride) + args.panel_stride;
   EXPECT_RANGE(panel, 0, written);
   EXPECT_RANGE(x, 0, read);
@@ -514,7 +517,7 @@ static int run_rvm_winograd_input(rvm_winograd_input_arguments args, const rvm_w
                                   const rvm_micro_watch *watch) {
   int64_t elements;
   EXPECT(WINOGRAD_IS_VALID(args, &elements));
-  const double work = (double)args.channels * (double)(args.tiles + 1) * 64;
+  const double work = (double)args.channels * (double)(args.tiles + 1) * INPUT_WORK;
   EXPECT_WORK(work, 0x1p26);
   EXPECT_RANGE(planes, 0, elements);
   EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
@@ -556,7 +559,7 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
                                   const rvm_micro_watch *watch) {
   int64_t elements, weights;
   EXPECT(WINOGRAD_IS_VALID(args, &elements));
-  const double work = (double)(args.channels + 1) * 256;
+  const double work = (double)(args.channels + 1) * PLAIN_WORK;
   EXPECT_WORK(work, 0x1p26);
   EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));
   if (args.rows == 0 || args.tiles == 0) return RVM_MICRO_DONE;

@@ -216,7 +216,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
     return BAD(error, "the name of function %d must have 1 to %d bytes", index, RVM_MAX_NAME_BYTES);
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
-  const int is_packed = function->kind == RVM_KIND_packed, is_bytecode = function->kind == RVM_KIND_bytecode;
+  const int is_packed = function->kind == RVM_KIND_packed;
+  const int is_bytecode = function->kind == RVM_KIND_bytecode;
   const int has_registers = is_bytecode || function->kind == RVM_KIND_native;
   const uint32_t allowed_flags = has_registers ? RVM_PRIVATE | RVM_IMPURE : 0;
   if (!is_packed && rvm_is_builtin_name(name))
@@ -535,6 +536,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   return RVM_OK;
 }
 
+/* Calls `load` with the limit of memory for the size of the file. */
 static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                  rvm_executable **executable, rvm_value *error) {
   int64_t unused = 0, limit = 0;

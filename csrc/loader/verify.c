@@ -251,7 +251,7 @@ static void set_copy(const checker *c, register_set *dst, const register_set *sr
   memcpy(dst->bits, src->bits, c->set_words * sizeof(uint64_t));
 }
 
-/* Removes the registers that are not in *src from *dst.  Returns whether there were any. */
+/* Removes from *dst the registers that are not in *src.  Returns whether there were any. */
 static int set_intersect(const checker *c, register_set *dst, const register_set *src) {
   *c->work -= c->set_words;
   uint64_t lost = 0;
