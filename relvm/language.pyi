@@ -166,9 +166,9 @@ def conv_packed(
     *,
     filters: int,
     window: tuple[int, ...],
-    strides: Numbers = None,
-    pads: Numbers = None,
-    dilations: Numbers = None,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
 ) -> Tensor:
     """Cross-correlation over one or two spatial axes with constant weights that are packed in advance, as `conv`."""
 

@@ -23,8 +23,6 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.convolution import check_convolution, drop_unit_axes, loop_axes, numpy_conv
 
-Numbers = tuple[int, ...] | None
-
 
 def pack_filters(w: np.ndarray) -> np.ndarray:
     """Pack weights of shape (filters, channels, window...) for `conv_packed`."""
@@ -69,9 +67,9 @@ def conv_packed(
     *,
     filters: int,
     window: tuple[int, ...],
-    strides: Numbers = None,
-    pads: Numbers = None,
-    dilations: Numbers = None,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
     """Cross-correlation over one or two spatial axes with constant weights that are packed in advance, as `conv`.
 
