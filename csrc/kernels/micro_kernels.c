@@ -14,6 +14,7 @@
 #include "compiler.h"
 #include "gemm_f32.h"
 #include "gemm_int8.h"
+#include "gemm_quantized.h"
 #include "kernel_loops.h"
 #include "kernel_math.h"
 #include "peak_flops.h"
@@ -171,6 +172,64 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
       RVM_WITH_CONSTANT_ROWS(rvm_window_tile_f32, part)
     }
   }
+  return RVM_MICRO_DONE;
+}
+
+/* Calls rvm_quantized_tile_f32.  In each call, the numbers of rows and bits are constants. */
+static void quantized_tile_any_size(rvm_quantized_tile_f32_arguments args) {
+#define WITH(row_count, bit_count)                            \
+  if (args.rows == (row_count) && args.bits == (bit_count)) { \
+    args.rows = (row_count), args.bits = (bit_count);         \
+    rvm_quantized_tile_f32(&args);                            \
+    return;                                                   \
+  }
+#define WITH_ROWS(bit_count) WITH(1, bit_count) WITH(2, bit_count) WITH(3, bit_count) WITH(4, bit_count)
+  WITH_ROWS(2)
+  WITH_ROWS(4)
+  WITH_ROWS(8)
+#undef WITH_ROWS
+#undef WITH
+}
+
+/* Refuses the call unless `bits` is valid, and `groups` rows of bytes of a panel, with their scales and zero points,
+   are in the buffers. */
+#define EXPECT_QUANTIZED_PANEL(groups)                                                                  \
+  EXPECT((args.bits == 2 || args.bits == 4 || args.bits == 8) && args.block_groups >= 1);               \
+  const int64_t last_block = (groups) > 0 ? ((groups) - 1) / args.block_groups * args.block_stride : 0; \
+  const int64_t values = (groups) > 0 ? last_block + RVM_PANEL_WIDTH : 0;                               \
+  const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);                                   \
+  EXPECT_ELEMENTS(1, b, 0, (groups) * RVM_PANEL_WIDTH);                                                 \
+  EXPECT_ELEMENTS(sizeof(float), scales, 0, values);                                                    \
+  EXPECT_ELEMENTS(zero_bytes, zeros, 0, values)
+
+static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
+                                      const rvm_quantized_tile_f32_buffers *buffers, const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_QUANTIZED_ROWS);
+  EXPECT_QUANTIZED_PANEL(args.groups);
+  const int64_t depth = args.groups * (8 / args.bits), work = args.rows * RVM_PANEL_WIDTH * (depth + 1);
+  EXPECT_RANGE(a, 0, depth > 0 ? last_offset(args.rows, args.a_stride) + depth : 0);
+  EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
+  EXPECT_WORK((double)work, 0x1p26);
+  SPEND(work);
+  quantized_tile_any_size(args);
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_dequantized_panel_f32(rvm_dequantized_panel_f32_arguments args,
+                                         const rvm_dequantized_panel_f32_buffers *buffers,
+                                         const rvm_micro_watch *watch) {
+  const int64_t groups = args.first + args.groups;
+  EXPECT_QUANTIZED_PANEL(groups);
+  const int64_t written = args.groups * (8 / args.bits) * RVM_PANEL_WIDTH;
+  EXPECT_RANGE(panel, 0, written);
+  EXPECT_WORK((double)written, 0x1p26);
+  SPEND(written);
+  if (args.bits == 2)
+    args.bits = 2, rvm_dequantized_panel_f32(&args);
+  else if (args.bits == 4)
+    args.bits = 4, rvm_dequantized_panel_f32(&args);
+  else
+    args.bits = 8, rvm_dequantized_panel_f32(&args);
   return RVM_MICRO_DONE;
 }
 

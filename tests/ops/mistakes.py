@@ -540,23 +540,30 @@ def _packed_bytes() -> list[Mistake]:
 
 
 def _blocks() -> list[Mistake]:
-    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 16"), tensor("f32", "2, 16")
+    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 64"), tensor("f32", "2, 64")
     name, given = "matmul_blockwise_quant", {"columns": 5, "bits": 4, "block": 16}
     return [
-        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
+        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 64], expected f32", attributes=given),
         Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
-        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 16], expected f32 of rank 2", attributes=given),
+        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 64], expected f32 of rank 2", attributes=given),
         Mistake(
             name,
-            (a, b, scales, tensor("f32", "1, 16")),
-            "expected shape [2, 16] (blocks, columns)",
+            (a, b, scales, tensor("f32", "1, 64")),
+            "expected shape [2, 64] (blocks, columns)",
             RelvmShapeError,
             given,
         ),
         Mistake(
             name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, but b has 32 rows", RelvmShapeError, given
         ),
-        Mistake(name, (a, b, scales, scales), "columns is 17", RelvmArgumentError, given | {"columns": 17}),
+        Mistake(name, (a, b, scales, scales), "columns is 65", RelvmArgumentError, given | {"columns": 65}),
+        Mistake(
+            name,
+            (a, tensor("u8", "4, 16, 16"), scales, scales),
+            "b has panels of 16 columns, expected 64",
+            RelvmShapeError,
+            given,
+        ),
         Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
         Mistake(
             name,

@@ -14,11 +14,11 @@ import math
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
-from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS, for_each_width
+from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS, for_each_tile, for_each_width
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import clip_to_block
 
@@ -227,18 +227,7 @@ class _Block:
                 ),
             )
 
-        count = k.let("count", self.count)
-        with k.loop(count / ROWS, name="group") as group:
-            tile(k.let("row", group * ROWS), ROWS)
-        rest = k.let("rest", count % ROWS)
-        known = constant_value(rest)
-        if known is not None:
-            if known:
-                tile(count - rest, known)
-            return
-        for rows in (4, 2, 1):
-            with k.branch(rest % (2 * rows) >= rows):
-                tile(k.let("row", count - rest % (2 * rows)), rows)
+        for_each_tile(k, k.let("count", self.count), ROWS, tile)
 
     def _store(self, column: Scalar, width: Scalar) -> None:
         """Generate code that passes the sums to the epilogue, STEP output positions of all filters at a time."""
