@@ -16,6 +16,7 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
+from relvm.kernels.conv.plan import wastes_vectors
 from relvm.kernels.conv.sliding_window import (
     Window,
     for_each_tap,
@@ -30,8 +31,6 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
     ROWS,
-    STEP,
-    WIDTHS,
     Counters,
     Lhs,
     PackOnTheFly,
@@ -64,7 +63,7 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     indices = product(result.shape[2:])
-    in_lines = x.shape[0] != 1 and _wastes_vectors(indices) and _is_plane_of_floats(x, window)
+    in_lines = x.shape[0] != 1 and wastes_vectors(indices) and _is_plane_of_floats(x, window)
     known = exact_quotient(w.shape[0], groups)
     filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
     depth, area = product(w.shape[1:]), product(x.shape[2:])
@@ -105,15 +104,6 @@ def _without_product(x: Buffer, w: Buffer, window: Window, filters: int, groups:
     if (is_few or is_flat) and not window.is_pointwise() and can_write_few_filters(x, w, window):
         return write_few_filters
     return _conv_rows if is_few and groups > 1 else None
-
-
-def _wastes_vectors(positions: AnyDim) -> bool:
-    """Return whether an image with `positions` output positions has less than a panel of columns, or fills less than 9
-    of 10 columns of its panels.
-    """
-    if not isinstance(positions, int) or positions <= 0:
-        return False
-    return positions < WIDTHS[0] or positions * 10 < -(-positions // STEP) * STEP * 9
 
 
 def _is_plane_of_floats(x: Buffer, window: Window) -> bool:

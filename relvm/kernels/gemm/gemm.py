@@ -550,6 +550,26 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
         k.store(panel, (p * pitch + count + j,), 0)
 
 
+def for_each_tile(k: KernelBuilder, rows: Scalar, size: int, body: Callable[[Scalar, int], None]) -> None:
+    """Generate code that divides `rows` rows into tiles, by calling `body` with the first row and the number of rows.
+
+    size: the number of rows of a full tile, from 4 to 7.  If `rows` is unknown, the rest is divided into tiles of 4, 2
+    and 1 rows.
+    """
+    with k.loop(rows / size, name="group") as group:
+        body(k.let("row", group * size), size)
+    rest = k.let("rest", rows % size)
+    known = constant_value(rest)
+    if known is not None:
+        if known:
+            body(rows - known, known)
+        return
+    for count in (4, 2, 1):
+        if count < size:
+            with k.branch(rest % (2 * count) >= count):
+                body(k.let("row", rows - rest % (2 * count)), count)
+
+
 def for_each_width(k: KernelBuilder, count: Scalar, widths: Collection[int], body: Callable[[int], None]) -> None:
     """Generate code that selects the smallest of `widths` that is at least `count`, with a branch for each width.
 
