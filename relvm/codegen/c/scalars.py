@@ -10,7 +10,8 @@ from relvm.tables import PRIM_OPERATORS
 CTYPES = {I64: "int64_t", F64: "double", BOOL: "int64_t"}  # the C type of a variable
 BOXES = {I64: "INT", F64: "FLOAT", BOOL: "BOOL"}  # RVM_INT(x) makes an rvm_value of x, whose tag is RVM_TAG_INT
 FIELDS = {I64: "i", F64: "f", BOOL: "i"}  # the member of rvm_value.as that contains the number
-FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}  # a partial operator -> its error message
+# An operator that is not defined for all operands -> its error message.
+FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}
 
 
 def scalar_literal(value: Scalar) -> CExpression:
