@@ -7,11 +7,11 @@ A change replaces a comparison, `and` or `or`, plus or minus, a truth value or a
 Changes are drawn at random, with the same probability for each token.  They are made in a copy of the last commit; the
 checkout stays as it is.
 
-A Python change is given to the fast tests that execute the changed line, then to the other fast tests in the same files,
-which may use results that the first ones cached, and then to the tests in the folder of the changed file.  A run of the
-fast tests with coverage, which needs pytest-cov, first finds out which tests execute which lines.  It does not see
-processes that tests start.  If the line is executed at import, the change is given to all fast tests.  A C change is
-given to the C tests.
+A Python change is given to the fast tests that execute the changed line, then to the other fast tests in the same
+files, which may use results that the first ones cached, and then to the tests in the folder of the changed file.  A run
+of the fast tests with coverage, which needs pytest-cov, first finds out which tests execute which lines.  It does not
+see processes that tests start.  If the line is executed at import, the change is given to all fast tests.  A C change
+is given to the C tests.
 
 Each change is printed with the tests that noticed it, and the shares at the end.  Read each change that nobody noticed:
 either it changes nothing, or a test is missing.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 import shlex
 from pathlib import Path
 
 import pytest
 
-from relvm.cli.arguments import Words
+from relvm.cli.arguments import Number, Words
 from relvm.cli.help import COMMANDS
 from relvm.cli.main import main, make_parser
+from relvm.errors import RelvmArgumentError
 
 PARSERS = make_parser(COMMANDS).get_default("parsers")
 EXAMPLES = {name: parser.example for name, parser in PARSERS.items()}
@@ -53,6 +56,24 @@ def test_an_unknown_command(arguments: list[str], message: str, capsys: pytest.C
         main(arguments)
     assert raised.value.code == 2
     assert message in capsys.readouterr().err
+
+
+NUMBERS = [
+    (command, action) for command, parser in PARSERS.items() for action in parser._actions if isinstance(action, Number)
+]
+
+
+@pytest.mark.parametrize(("command", "action"), NUMBERS, ids=lambda each: str(getattr(each, "dest", each)))
+def test_a_number_has_limits(command: str, action: Number) -> None:
+    """An integer without another limit must fit in 64 bits."""
+    assert action.type is not int or action.most in (math.inf, 2**63 - 1) or action.most < 2**20
+    options = argparse.Namespace()
+    for value in {action.least, min(action.most, 2**63 - 1)}:
+        action(PARSERS[command], options, value)
+        assert getattr(options, action.dest) == value
+    for value in {action.least - 1, action.most + 1, math.nan} - {math.inf}:
+        with pytest.raises(RelvmArgumentError, match=f"{action.option_strings[0]}.*: expected at least"):
+            action(PARSERS[command], options, value)
 
 
 CHOICES = {
