@@ -52,7 +52,6 @@ FAST = {
         "runtime/test_kernel_profile.py",
         "runtime/test_packed.py",
         "runtime/test_python_arguments.py",
-        "runtime/test_python_calls.py",
         "runtime/test_signature.py",
         "runtime/test_tensor_array.py",
         "vm/cases/test_builtins.py",
