@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import shlex
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from relvm.cli.arguments import Number, Words
 from relvm.cli.help import COMMANDS
+from relvm.cli.list_tables import _TABLES
 from relvm.cli.main import main, make_parser
 from relvm.errors import RelvmArgumentError
 
@@ -111,6 +113,16 @@ def test_targets_are_suggested(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for word, target in (("bytcode", "bytecode"), ("byte", "bytecode"), ("Numpy", "numpy"), ("x86_64-v3", "x86-64-v3")):
         assert main(["run", str(tmp_path / "m.relvm"), "--random", "--target", word]) == 1
         assert f"; did you mean {target}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", sorted(_TABLES))
+def test_a_table_has_a_line_for_each_row(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the reader is not a terminal.  Of a description, the first line is printed."""
+    assert main([command]) == 0
+    lines, rows = capsys.readouterr().out.splitlines(), _TABLES[command][1]()
+    for line, row in zip(lines, rows, strict=True):
+        cells = [*filter(None, (*row[:-1], row[-1].partition("\n")[0]))]
+        assert re.split(" {2,}", line, maxsplit=len(cells) - 1) == cells
 
 
 def test_entries_of_the_tables_by_name(capsys: pytest.CaptureFixture[str]) -> None:
