@@ -65,6 +65,7 @@ FAST = {
     "": [
         "test_data_classes.py",
         "test_front_door.py",
+        "test_hostile_names.py",
         "test_layers.py",
         "test_stages.py",
         "test_tables.py",
@@ -109,6 +110,9 @@ SLOW = (
     "kernels/test_bounding_inputs.py::test_the_bounding_operands_of_all_operators",
     "passes/test_passes.py::test_long_functions_pass_without_deep_recursion",
     "quantization/test_quantize.py::test_the_result_is_standard_and_runs_alike_everywhere",
+    "test_hostile_names.py::test_an_export_compiles_and_declares_nothing_else",
+    "test_hostile_names.py::test_pages_and_pictures",
+    "test_hostile_names.py::test_what_the_command_line_prints_of_a_model",
     "test_types.py::test_a_program_sees_real_types",
 )
 
