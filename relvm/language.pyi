@@ -159,6 +159,19 @@ def conv_integer_packed(
 ) -> Tensor:
     """Cross-correlation of x - x_zero with constant weights that are packed in advance."""
 
+def conv_packed(
+    x: _TensorLike,
+    w: _TensorLike,
+    /,
+    *,
+    filters: int,
+    window: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+) -> Tensor:
+    """Cross-correlation over one or two spatial axes with constant weights that are packed in advance, as `conv`."""
+
 def conv_winograd(x: _TensorLike, u: _TensorLike, /, *, pads: tuple[int, ...], spread: int = 1) -> Tensor:
     """Cross-correlation with constant 3 x 3 windows, as `conv` over two spatial axes."""
 

@@ -1,10 +1,13 @@
-"""Compare real models with ONNX Runtime:   python -m benchmarks.models [--threads 1] [MODEL...]
+"""Compare real models with ONNX Runtime and OpenVINO:   python -m benchmarks.models [--threads 1] [MODEL...]
 
 For each case of each model, the table has:
 
-- the median milliseconds of a run in relvm's compiled mode and in ONNX Runtime, which take turns in one process
-- their ratio, which is below 1 if relvm is faster
-- the largest difference of the results, relative to the largest value
+- the median milliseconds of a run in relvm's compiled mode, in ONNX Runtime and, if it is installed, in OpenVINO.  Each
+  engine has a process of its own, and they take turns.
+- the ratio of relvm's time and that of the faster of the others, which is below 1 if relvm is faster
+- the share of the peak of the machine: the time that its arithmetic and its memory allow for the kernels, of relvm's
+  time
+- the largest difference of the results from those of ONNX Runtime, relative to the largest value
 - the median milliseconds in TVM's Relax VM, if RELVM_TVM_PYTHON is an interpreter with apache-tvm and onnx, TVM can
   import the model, and the build takes at most 90 s
 
@@ -16,23 +19,25 @@ are the megabytes that the last two add to the peak memory.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
-import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.models.catalogue import MODELS
+from benchmarks.models.engines import ENGINES, EngineProcess, onnxruntime_runner
 from benchmarks.models.peers import tvm_milliseconds
 
-_BLOCKS, _BLOCK_SECONDS, _MIN_RUNS, _MAX_RUNS = 7, 0.25, 3, 100
-_PAUSE_SECONDS = 0.15  # time for the threads of the other runtime to become idle
+_BLOCKS = 7
+_PAUSE_SECONDS = 0.15  # time for the threads of the other engines to become idle
 
 
 _COLUMNS = (
@@ -40,7 +45,9 @@ _COLUMNS = (
     "case",
     "relvm ms",
     "onnxruntime ms",
+    "openvino ms",
     "ratio",
+    "peak",
     "TVM ms",
     "error",
     "build s",
@@ -62,13 +69,36 @@ def main() -> None:
     for name in options.models or MODELS:
         starts, model = _starts(name, options.threads), MODELS[name]
         tvm = tvm_milliseconds(model.path(), model.cases(), options.threads)
-        for row in _child(name, "both", options.threads):
-            ratios.append(row["relvm"] / row["onnxruntime"])
-            cells = [name, row["case"], _number(row["relvm"]), _number(row["onnxruntime"]), f"{ratios[-1]:.2f}"]
-            cells += [_number(tvm[row["case"]]) if tvm else "", f"{row['error']:.0e}", *starts]
+        for case, (times, share, error) in enumerate(_compared(name, options.threads)):
+            ratios.append(times["relvm"] / min(times[engine] for engine in times if engine != "relvm"))
+            cells = [name, case, *(_number(times[engine]) if engine in times else "" for engine in ENGINES)]
+            cells += [f"{ratios[-1]:.2f}", f"{share:.0%}", _number(tvm[case]) if tvm else "", f"{error:.0e}", *starts]
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
             starts = [""] * len(starts)
-    print(f"\ngeometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}")
+    above = sum(ratio > 1 for ratio in ratios)
+    print(f"\ngeometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}, {above} of {len(ratios)} above 1")
+
+
+def _compared(name: str, threads: int) -> list[tuple[dict[str, float], float, float]]:
+    """Return, for each case of a model, the median milliseconds of each engine, relvm's share of the peak of the
+    machine, and the error of its results."""
+    engines = [engine for engine in ENGINES if importlib.util.find_spec(engine)]
+    rows = []
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        processes = {engine: stack.enter_context(closing(EngineProcess(name, engine, threads))) for engine in engines}
+        for case in range(len(MODELS[name].cases())):
+            times: dict[str, list[float]] = {engine: [] for engine in engines}
+            for engine, process in processes.items():
+                process.request(case, "save", str(Path(folder) / f"{engine}.npz"))
+            for _ in range(_BLOCKS):
+                for engine, process in processes.items():
+                    time.sleep(_PAUSE_SECONDS if threads > 1 else 0)
+                    times[engine] += process.request(case, "block")
+            (share,) = processes["relvm"].request(case, "peak")
+            results = [np.load(Path(folder) / f"{engine}.npz") for engine in ("relvm", "onnxruntime")]
+            medians = {engine: statistics.median(taken) for engine, taken in times.items()}
+            rows.append((medians, share, _error(*([found[key] for key in found] for found in results))))
+    return rows
 
 
 def _starts(name: str, threads: int) -> list[str]:
@@ -113,7 +143,7 @@ def _started(what: str, path: Path, threads: int):
     The executable that is built is saved in RELVM_CACHE_DIR, and loaded from there.
     """
     if what == "onnxruntime":
-        return _onnxruntime(path, threads)
+        return onnxruntime_runner(path, threads)
     saved = Path(os.environ["RELVM_CACHE_DIR"])
     if what == "build":
         executable, names = _built(path)
@@ -124,15 +154,6 @@ def _started(what: str, path: Path, threads: int):
 
         executable, names = vm.load(saved / "model.rvm"), json.loads((saved / "names.json").read_text())
     return _relvm(executable, names, threads)
-
-
-def _onnxruntime(path: Path, threads: int):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return lambda case: session.run(None, case)
 
 
 def _start(name: str, what: str, threads: int) -> dict:
@@ -155,35 +176,8 @@ def _megabytes() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def _both(name: str, threads: int) -> list[dict]:
-    model = MODELS[name]
-    runs = {"relvm": _relvm(*_built(model.path()), threads), "onnxruntime": _onnxruntime(model.path(), threads)}
-    rows = []
-    for number, case in enumerate(model.cases()):
-        times: dict[str, list[float]] = {who: [] for who in runs}
-        results = {who: run(case) for who, run in runs.items()}
-        for _ in range(_BLOCKS):
-            for who, run in runs.items():
-                time.sleep(_PAUSE_SECONDS if threads > 1 else 0)
-                _take(run, case, times[who])
-        row = {who: statistics.median(taken) for who, taken in times.items()}
-        rows.append({"case": number, **row, "error": _error(results["relvm"], results["onnxruntime"])})
-    return rows
-
-
-def _take(run, case, times: list[float]) -> None:
-    """Append the milliseconds of several consecutive runs to `times`."""
-    end, count = time.perf_counter() + _BLOCK_SECONDS, 0
-    while count < _MIN_RUNS or (time.perf_counter() < end and count < _MAX_RUNS):
-        begun = time.perf_counter()
-        run(case)
-        times.append(1e3 * (time.perf_counter() - begun))
-        count += 1
-
-
 def _error(got, wanted) -> float:
     """Return the largest difference, relative to the largest value if that exceeds 1."""
-    got = got if isinstance(got, tuple) else (got,)
     worst = 0.0
     for ours, theirs in zip(got, wanted, strict=True):
         ours, theirs = np.asarray(ours).astype(np.float64), np.asarray(theirs).astype(np.float64)
@@ -196,7 +190,6 @@ def _error(got, wanted) -> float:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         _, _, model_name, what, thread_count = sys.argv
-        made = _both(model_name, int(thread_count)) if what == "both" else _start(model_name, what, int(thread_count))
-        print(json.dumps(made))
+        print(json.dumps(_start(model_name, what, int(thread_count))))
     else:
         main()

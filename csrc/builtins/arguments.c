@@ -7,7 +7,7 @@ static const char *const signatures[] = {
 #undef BUILTIN
 };
 
-/* Describes a kind of argument.  A kind is one letter; '*' after the last one repeats it any number of times. */
+/* Describes the values that a kind (rvm_check_arguments) accepts, for messages. */
 static const char *kind_meaning(char kind) {
   switch (kind) {
     case 'a': return "a value";
@@ -41,7 +41,7 @@ int rvm_is_pure(rvm_value value) {
 }
 
 #define BIT(tag) (UINT32_C(1) << RVM_TAG_##tag)
-/* The set of tags that each kind accepts. */
+/* The set of tags that each kind accepts: bit i is tag i. */
 static const uint32_t tags_of_kind[128] = {['a'] = ~BIT(CONTEXT),
                                            ['c'] = BIT(CONTEXT),
                                            ['d'] = BIT(DTYPE),

@@ -1,5 +1,5 @@
-/* builtin_table.c: the table of builtins, indexed by enum rvm_builtin.  The interpreter and native code call through
-   it. */
+/* builtin_table.c: the table of builtins, indexed by enum rvm_builtin.  The machine and native code call builtins
+   through this table. */
 #include "builtin_table.h"
 
 #include "registry.h"

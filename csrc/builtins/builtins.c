@@ -125,22 +125,24 @@ RVM_BUILTIN(reshape) {
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
 
-/* An axis of the expanded tensor: its size, and its stride in the source, 0 if the axis is repeated. */
+/* An axis of the expanded tensor: its size, and its stride in the source, which is 0 if the source is repeated along
+   the axis. */
 typedef struct expanded_axis {
   int64_t count;
-  size_t step_bytes;
+  size_t stride_bytes;
 } expanded_axis;
 
 /* The arguments of expand_axes that are the same for all axes. */
 typedef struct expand_context {
   rvm_machine *machine;
   int32_t dtype;
-  size_t run_bytes;
+  size_t run_bytes; /* size of the innermost axes that are not repeated, which are copied at once */
   rvm_value *error;
 } expand_context;
 
-/* Writes the elements of the last `rank` axes to `dst` and returns the end of the written memory, or NULL if a limit
-   was reached.  A repeated axis is computed once and then copied. */
+/* Writes the elements of the `rank` axes from `axes` on to `dst`, and returns the end of the written memory.  For a
+   repeated axis, the first position is written, and then copied to the other positions.  If the run exceeds a limit,
+   stores the error in *context->error and returns NULL. */
 static unsigned char *expand_axes(const expand_context *context, const expanded_axis *axes, int32_t rank,
                                   const unsigned char *src, unsigned char *dst) {
   if (rank == 0) {
@@ -148,7 +150,7 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
         rvm_copy_elements(context->machine, context->dtype, dst, src, context->run_bytes, context->error);
     return status ? NULL : dst + context->run_bytes;
   }
-  if (axes->step_bytes == 0) {
+  if (axes->stride_bytes == 0) {
     unsigned char *end = expand_axes(context, axes + 1, rank - 1, src, dst);
     size_t written_bytes = (size_t)(end - dst);
     for (int64_t n = 1; n < axes->count && end; n++)
@@ -158,7 +160,7 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
     return end;
   }
   for (int64_t n = 0; n < axes->count && dst; n++)
-    dst = expand_axes(context, axes + 1, rank - 1, src + (size_t)n * axes->step_bytes, dst);
+    dst = expand_axes(context, axes + 1, rank - 1, src + (size_t)n * axes->stride_bytes, dst);
   return dst;
 }
 
@@ -184,15 +186,15 @@ RVM_BUILTIN(expand) {
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
   expanded_axis axes[RVM_MAX_RANK];
   int32_t first = RVM_MAX_RANK;
-  size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), step_bytes = run_bytes;
+  size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), stride_bytes = run_bytes;
   for (int32_t i = rank - 1; i >= 0; i--) {
     int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
     if (shape->dims[i] == 1) continue;
     if (first == RVM_MAX_RANK && !is_repeated)
       run_bytes *= (size_t)shape->dims[i];
     else
-      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : step_bytes};
-    if (!is_repeated) step_bytes *= (size_t)shape->dims[i];
+      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : stride_bytes};
+    if (!is_repeated) stride_bytes *= (size_t)shape->dims[i];
   }
   rvm_value error, expanded = *result;
   const expand_context context = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
@@ -203,7 +205,7 @@ RVM_BUILTIN(expand) {
   return error.as.error->status;
 }
 
-/* Returns whether two tensors have elements at common addresses. */
+/* Returns whether the elements of two tensors overlap in memory. */
 static int shares_memory(const rvm_tensor *a, const rvm_tensor *b) {
   const uintptr_t first = (uintptr_t)a->dl.data, second = (uintptr_t)b->dl.data;
   const int64_t first_bytes = rvm_tensor_size_bytes(a), second_bytes = rvm_tensor_size_bytes(b);
@@ -281,7 +283,8 @@ RVM_BUILTIN(tensor_to_shape) {
   rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
   if (!status) status = rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
   if (status) return status;
-  rvm_value shape = *result; /* check the copy: the host may change the elements meanwhile */
+  /* Check the dimensions in the shape, because the host may change the elements of the tensor meanwhile. */
+  rvm_value shape = *result;
   for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
     if (shape.as.shape->dims[i] < 0)
       status = rvm_fail(result, RVM_SHAPE_ERROR,
@@ -332,7 +335,7 @@ RVM_BUILTIN(tensor_item) {
   return RVM_OK;
 }
 
-/* Stores a number in an element whose dtype is not bool. */
+/* Stores an INT or a FLOAT in an element of an integer dtype, f32 or f64. */
 static void store_number(int32_t dtype, rvm_value number, void *data) {
   double value = number.tag == RVM_TAG_FLOAT ? number.as.f : (double)number.as.i;
   if (dtype == RVM_DTYPE_f32)
@@ -374,7 +377,8 @@ RVM_BUILTIN(make_tuple) {
   return rvm_tuple_of(count, arguments, result);
 }
 
-/* Finds item `index` of a tuple or list.  Fails with INDEX_ERROR. */
+/* Stores the address of item `index` of a tuple or list in *item.  Fails with INDEX_ERROR if the index is out of
+   range. */
 static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t index, rvm_value **item,
                              rvm_value *result) {
   int32_t size;
@@ -404,7 +408,8 @@ RVM_BUILTIN(tuple_reset_item) {
 
 /* ---- functions ---- */
 
-/* A closure over a closure calls the inner closure's function; its captured values precede those of the inner one. */
+/* A closure over another closure refers to the function of the inner closure.  It captures its own values, followed by
+   those of the inner closure. */
 RVM_BUILTIN(make_closure) {
   RVM_CHECK(make_closure, "fa*");
   const rvm_closure *inner = arguments[0].tag == RVM_TAG_CLOSURE ? arguments[0].as.closure : NULL;

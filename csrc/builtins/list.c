@@ -1,5 +1,5 @@
-/* list.c: builtins on lists.  Lists are immutable while shared; only rvm_builtin_list_push modifies one, if the
-   caller holds the only reference.  Tuples are accepted as lists. */
+/* list.c: builtins on lists.  They return new lists, except that list_push modifies its list if there is no other
+   reference to the list.  Tuples are accepted as lists. */
 #include "arguments.h"
 #include "elements.h"
 
@@ -18,8 +18,8 @@ RVM_BUILTIN(list_length) {
   return RVM_OK;
 }
 
-/* Converts an index that may count from the end to a position in [0, size + past).  Fails with INDEX_ERROR if it is
-   out of range. */
+/* Converts an index, which counts from the end if it is negative, to a position in [0, size + past).  Fails with
+   INDEX_ERROR if the position is out of this range. */
 static rvm_status resolve_index(const char *name, int64_t index, int32_t size, int32_t past, int64_t *position,
                                 rvm_value *result) {
   *position = index < 0 ? index + size : index;
@@ -79,8 +79,7 @@ RVM_BUILTIN(list_append) {
   return copy_with_change(arguments[0], size, &arguments[1], size, result);
 }
 
-/* Ensures capacity for one more item.  The capacity grows by half, so that n pushes cost O(n).  Fails with
-   OUT_OF_MEMORY. */
+/* Ensures that the list has capacity for one more item.  The capacity grows by half, so that n pushes cost O(n). */
 static rvm_status grow(rvm_list *list, rvm_value *result) {
   if (list->size < list->capacity) return RVM_OK;
   if (list->size == INT32_MAX) return rvm_out_of_memory(result);
@@ -93,7 +92,8 @@ static rvm_status grow(rvm_list *list, rvm_value *result) {
   return RVM_OK;
 }
 
-/* A list with a single reference cannot be nested inside the item, but it may be the item itself. */
+/* Appends in place only if the list will not contain itself.  The item cannot contain a list with a single reference,
+   but it can be that list. */
 RVM_BUILTIN(list_push) {
   RVM_CHECK(list_push, "la");
   rvm_value list = arguments[0], item = arguments[1];
@@ -108,8 +108,8 @@ RVM_BUILTIN(list_push) {
   return RVM_OK;
 }
 
-/* Creates a copy of the list arguments[0] changed at index arguments[1]: `added` is inserted before that item, or
-   the item is removed if `added` is NULL. */
+/* Copies the list arguments[0] with a change at index arguments[1].  Inserts `added` before the item at the index, or
+   removes the item if `added` is NULL. */
 static rvm_status change_item(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
   int32_t size;
   int64_t position;
@@ -145,7 +145,8 @@ static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
   return total;
 }
 
-/* Converts an axis that may count from the end.  On failure stores 0 and fails with TYPE_ERROR. */
+/* Converts an axis, which counts from the end if it is negative, to a position in [0, rank).  Fails with TYPE_ERROR,
+   and stores 0, if the axis is out of range. */
 static rvm_status resolve_axis(const char *name, int64_t axis, int32_t rank, int32_t *position, rvm_value *result) {
   *position = 0;
   if (axis < -(int64_t)rank || axis >= rank)
@@ -209,6 +210,7 @@ static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32
   return status;
 }
 
+/* Implements list_concat and, if `stacked`, list_stack. */
 static rvm_status join(const char *name, const rvm_value *arguments, int stacked, rvm_value *result) {
   int32_t size, axis;
   char text[RVM_DESCRIPTION_BYTES];
@@ -242,8 +244,8 @@ RVM_BUILTIN(list_stack) {
   return join("list_stack", arguments, 1, result);
 }
 
-/* Copies `size` positions of a tensor along an axis, starting at `first`, to a new tensor and appends it to the
-   list.  If `dropped`, the new tensor does not have the axis. */
+/* Creates a tensor of the positions [first, first + size) of `tensor` along an axis, and appends it to the list.  If
+   `dropped`, the new tensor does not have the axis. */
 static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
                               int dropped, rvm_list *list, rvm_value *error) {
   int32_t rank = tensor->dl.ndim;
@@ -273,8 +275,9 @@ static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, in
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* Splits a tensor into `number` parts along an axis.  Part k has sizes[k] positions.  If `sizes` is NULL, each part
-   has `each` positions and the last one the remainder. */
+/* Stores a list of `number` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes` is
+   NULL, each part has `each` positions, except the last one, which has the rest.  If `dropped`, the parts do not have
+   the axis. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;

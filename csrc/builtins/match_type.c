@@ -16,23 +16,25 @@ enum {
 #undef SHAPE_CODE
 };
 
+/* MAX_NESTED: the maximum nesting depth of a type.  PATH_BYTES: the size of the text for a path_node. */
 enum { MAX_NESTED = 200, PATH_BYTES = 160 };
 
-/* The position of a nested value: item `item` of the value at `parent`; NULL for the value itself. */
+/* The path to a nested value: item number `item` of the value at the path `parent`.  NULL is the path to the outermost
+   value. */
 typedef struct path_node {
   const struct path_node *parent;
   int64_t item;
 } path_node;
 
-/* A memo entry: `object` has the type whose encoding begins at `type`. */
+/* States that `object` has matched the type whose encoding begins at `type`. */
 typedef struct memo_entry {
   const rvm_object *object;
   const rvm_value *type;
 } memo_entry;
 
-/* A decoder of the encoded type.  `next` to `end` are the integers not yet read, and `where` begins each error
-   message.  `known` is a hash table of the lists and tuples with more than one reference that have matched a type,
-   so that none is compared with the same type twice.  `capacity` is 0 or a power of two. */
+/* A decoder of the encoded type.  The integers from `next` to `end` have not been read yet.  Error messages begin with
+   `where`.  `known` is a hash table of lists and tuples that have matched a type, so that an object with several
+   references is compared with a type only once.  `capacity` is 0 or a power of two. */
 typedef struct decoder {
   const rvm_value *next, *end;
   rvm_value heap;
@@ -55,7 +57,7 @@ static rvm_status next_int(decoder *in, int64_t *number) {
   return RVM_OK;
 }
 
-/* Writes the path as ", item 3, item 0", outermost first, truncated to the buffer. */
+/* Writes a path as text such as ", item 3, item 0", outermost item first, truncated to PATH_BYTES. */
 static void describe_path(const path_node *path, char text[PATH_BYTES]) {
   if (!path) {
     text[0] = '\0';
@@ -66,6 +68,7 @@ static void describe_path(const path_node *path, char text[PATH_BYTES]) {
   snprintf(text + used, PATH_BYTES - used, ", item %lld", (long long)path->item);
 }
 
+/* Fails with TYPE_ERROR because the value at the path is not `expected`. */
 static rvm_status fail_kind(const decoder *in, const path_node *path, const char *expected, rvm_value value) {
   char path_text[PATH_BYTES], text[RVM_DESCRIPTION_BYTES];
   describe_path(path, path_text);
@@ -73,7 +76,8 @@ static rvm_status fail_kind(const decoder *in, const path_node *path, const char
                   rvm_value_describe(value, text));
 }
 
-/* Compares `got` with the next code-value pair.  `subject` precedes the expected number in the message. */
+/* Reads a code-value pair (shape_codes.def) and compares `got` with it.  Fails with SHAPE_ERROR if they differ;
+   `subject` precedes the expected number in the message. */
 static rvm_status match_pair(decoder *in, const path_node *path, const char *subject, int64_t got) {
   int64_t code, expected;
   rvm_status status;
@@ -95,7 +99,7 @@ static rvm_status match_pair(decoder *in, const path_node *path, const char *sub
                   (long long)expected, (long long)got);
 }
 
-/* Compares a value's leading dimensions with the next `count pairs...`. */
+/* Reads a count and that number of code-value pairs, and compares the first dimensions of a value with them. */
 static rvm_status match_dims(decoder *in, const path_node *path, int32_t rank, const int64_t *dims) {
   int64_t count;
   rvm_status status = next_int(in, &count);
@@ -140,12 +144,13 @@ static rvm_status match_scalar(decoder *in, const path_node *path, rvm_value val
   if (status) return status;
   if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(in, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
-  if (value.tag == tag) return match_pair(in, path, "", 0);
+  if (value.tag == tag)
+    return match_pair(in, path, "", 0); /* reads the pair, which compares nothing: its code is ANY */
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
   return fail_kind(in, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
 
-/* Returns the slot of the hash table that holds the entry, or the free slot for it. */
+/* Returns the slot of the hash table that has the entry, or the free slot in which to store the entry. */
 static memo_entry *find_known(const decoder *in, memo_entry entry) {
   uint64_t hash =
       ((uint64_t)(uintptr_t)entry.object ^ (uint64_t)(uintptr_t)entry.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
@@ -177,7 +182,7 @@ static rvm_status add_known(decoder *in, memo_entry entry) {
   return RVM_OK;
 }
 
-/* Fails if the C stack is nearly used up.  Each nesting level of the type takes a few frames. */
+/* Fails with STACK_OVERFLOW if the C stack is nearly used up.  Each nesting level of the type takes a few C frames. */
 static rvm_status check_stack(const decoder *in) {
   enum { NEEDED_BYTES = 8 << 10 };
   if (rvm_stack_left(in->machine) >= NEEDED_BYTES) return RVM_OK;
@@ -187,14 +192,15 @@ static rvm_status check_stack(const decoder *in) {
 
 static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth);
 
-/* Skips an encoded type without a value to compare it with. */
+/* Reads an encoded type without comparing a value with it. */
 static rvm_status skip(decoder *in, int32_t depth) {
   int64_t code, number = 0, inner = 0;
   rvm_status status = rvm_spend(in->machine, 1, in->result);
   if (status || (status = check_stack(in)) || (status = next_int(in, &code))) return status;
   if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return fail_encoding(in);
-  int64_t skipped = code == TYPE_SCALAR ? 3 : 0;
+  int64_t skipped = code == TYPE_SCALAR ? 3 : 0; /* number of operands to skip at once */
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
+    /* The last of the operands before the pairs is the number of pairs. */
     for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
       if ((status = next_int(in, &number))) return status;
     skipped = number < 0 || number > in->end - in->next ? -1 : 2 * number;
@@ -223,6 +229,8 @@ static rvm_status match_tuple(decoder *in, const path_node *path, rvm_value valu
   return status;
 }
 
+/* Compares a list or tuple with a list type.  The type of the items is encoded once, and is read again for each
+   item. */
 static rvm_status match_list(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
   if (value.tag != RVM_TAG_LIST && value.tag != RVM_TAG_TUPLE) return fail_kind(in, path, "a list", value);
   int32_t size;
@@ -237,7 +245,8 @@ static rvm_status match_list(decoder *in, const path_node *path, rvm_value value
   return status;
 }
 
-/* Calls `compare` (match_tuple or match_list) unless the object is known to match this type. */
+/* Compares a tuple or list with a type by `compare` (match_tuple or match_list), unless the object has matched the type
+   before.  in->next is the operand after the code of the type. */
 static rvm_status match_once(decoder *in, const path_node *path, rvm_value value, int32_t depth,
                              rvm_status (*compare)(decoder *in, const path_node *path, rvm_value value,
                                                    int32_t depth)) {
@@ -251,6 +260,7 @@ static rvm_status match_once(decoder *in, const path_node *path, rvm_value value
   return status ? status : add_known(in, entry);
 }
 
+/* Reads an encoded type and compares a value with it.  `depth` is the nesting depth of the type. */
 static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth) {
   int64_t code;
   rvm_status status = rvm_spend(in->machine, 1, in->result);

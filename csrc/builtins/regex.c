@@ -11,24 +11,28 @@ enum {
 #undef PATTERN
 };
 
+/* The operands of ANCHOR (regex_opcodes.def).  An edge is a word boundary. */
 enum { ANCHOR_START, ANCHOR_END, ANCHOR_LINE_START, ANCHOR_LINE_END, ANCHOR_EDGE, ANCHOR_NO_EDGE, ANCHORS };
 
-/* A pattern's program (regex_opcodes.def) and working memory, one int64 per instruction for each array: the current
-   states, the next states, a stack, and the step at which each instruction was reached last. */
+/* The automaton of a pattern.  Its states are the instructions of the pattern's program (regex_opcodes.def).  Each
+   array except the program has one int64 per instruction. */
 typedef struct automaton {
   const int64_t *program; /* three integers per instruction */
-  int64_t step;
-  int64_t *now, *next, *stack, *reached;
+  int64_t step;           /* number of the current step: a step computes the states after one more character */
+  int64_t *now, *next;    /* the current states, and the states after the next character */
+  int64_t *stack;
+  int64_t *reached; /* per instruction: the last step in which it was reached */
   int64_t now_count, next_count;
   rvm_machine *machine;
   int64_t cost;    /* instructions executed since the last rvm_spend */
   rvm_value owner; /* holds the program; private, so that the host cannot change it after the check */
 } automaton;
 
-/* The maximum size of a program.  Between two checks of the limits, each instruction is executed at most once. */
+/* The maximum number of instructions of a program.  This number bounds the time between two checks of the limits, in
+   which each instruction is executed at most once. */
 enum { MAX_ROWS = 1 << 20 };
 
-/* The code points around a position in the text, -1 at its ends. */
+/* The code points before and after a position in the text, or -1 at the start or end of the text. */
 typedef struct neighbors {
   int64_t before, after;
 } neighbors;
@@ -69,7 +73,8 @@ static int anchor_holds(int64_t anchor, neighbors around) {
   return is_word(around.before) == is_word(around.after);
 }
 
-/* Adds the SETs and MATCHes reachable from an instruction to `next`.  Each instruction is pushed at most once. */
+/* Adds the SETs and MATCHes that are reachable from an instruction without reading a character to nfa->next.  Each
+   instruction is pushed onto the stack at most once per step. */
 static void follow(automaton *nfa, int64_t instruction, neighbors around) {
   int64_t depth = 0;
   nfa->stack[depth++] = instruction;
@@ -98,10 +103,12 @@ static void follow(automaton *nfa, int64_t instruction, neighbors around) {
   }
 }
 
+/* Like follow, but does nothing if the instruction was already reached in this step. */
 static void follow_new(automaton *nfa, int64_t instruction, neighbors around) {
   if (nfa->reached[instruction] != nfa->step) follow(nfa, instruction, around);
 }
 
+/* Returns whether the SET at `set` and the RANGEs after it accept a code point. */
 static int is_in_set(const int64_t *set, int64_t point) {
   for (int64_t k = 1; k <= set[1]; k++)
     if (point >= set[3 * k + 1] && point <= set[3 * k + 2]) return !set[2];
@@ -118,20 +125,22 @@ static void advance(automaton *nfa) {
   nfa->step++;
 }
 
+/* Returns whether the next states include a MATCH. */
 static int has_matched(const automaton *nfa) {
   for (int64_t k = 0; k < nfa->next_count; k++)
     if (nfa->program[3 * nfa->next[k]] == PATTERN_MATCH) return 1;
   return 0;
 }
 
+/* Charges the instructions executed since the last call. */
 static rvm_status spend(automaton *nfa, rvm_value *error) {
   int64_t cost = nfa->cost + 1;
   nfa->cost = 0;
   return rvm_spend(nfa->machine, cost, error);
 }
 
-/* Finds the end of the longest match that begins at `offset`, or stores -1 if there is none.  `before` is the code
-   point before `offset`, or -1. */
+/* Stores the end offset of the longest match that begins at `offset` in *found, or -1 if there is none.  `before` is
+   the code point before `offset`, or -1 at the start of the text. */
 static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, int64_t before, int64_t *found,
                                 rvm_value *error) {
   int64_t end = offset, point = offset < text.length ? (int64_t)rvm_text_next(text, &offset) : -1;
@@ -139,7 +148,8 @@ static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, i
   nfa->next_count = 0;
   nfa->step++;
   follow(nfa, 0, (neighbors){before, point});
-  for (;;) { /* `end` is the offset of `point` */
+  /* `point` is the next code point to read, or -1 at the end of the text, and `end` is its offset. */
+  for (;;) {
     rvm_status status = spend(nfa, error);
     if (has_matched(nfa)) *found = end;
     if (status || point < 0 || nfa->next_count == 0) return status;
@@ -156,7 +166,8 @@ static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, i
   }
 }
 
-/* Checks the arguments of both builtins and allocates the automaton's memory, which `finish` frees. */
+/* Checks the arguments of string_match or string_tokens, and initializes the automaton.  Its arrays are in the new
+   block *work.  `finish` releases both. */
 static rvm_status start(const char *name, const rvm_value *arguments, automaton *nfa, int64_t **work,
                         rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
@@ -215,8 +226,8 @@ RVM_BUILTIN(string_match) {
   return status;
 }
 
-/* Finds the next nonempty match at or after *offset and moves *offset past it.  Stores an empty token if there is
-   none. */
+/* Stores the next nonempty match at or after *offset in *token, or an empty text if there is none.  Advances *offset
+   past the match, and updates *before, the code point before *offset. */
 static rvm_status next_token(automaton *nfa, rvm_text text, int64_t *offset, int64_t *before, rvm_text *token,
                              rvm_value *error) {
   *token = (rvm_text){text.bytes, 0};

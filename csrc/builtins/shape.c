@@ -1,5 +1,6 @@
-/* shape.c: builtins that check values and compute shapes.  A function keeps the values of its symbolic dimensions in
-   a shape heap, a tensor of rank 1 and dtype i64 with one slot for each. */
+/* shape.c: builtins that check values and compute shapes.  A function of the program stores the values of its symbolic
+   dimensions in a shape heap: a tensor of rank 1 and dtype i64 with one element, called a slot, for each symbolic
+   dimension.  A code-value pair (shape_codes.def) describes a dimension. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ enum {
 #undef DIM_OPERATOR
 };
 
-/* Finds slot `index` of the heap.  If there is none, stores NULL and fails with INDEX_ERROR. */
+/* Stores the address of slot `index` of the heap in *slot.  If there is no such slot, stores NULL and fails with
+   INDEX_ERROR. */
 static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_value *result) {
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
@@ -39,8 +41,8 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   return status;
 }
 
-/* Matches `got` with a code-value pair: stores it in a heap slot, or compares it with the expected number.  *matches
-   is 0 only if they differ; *expected is then the expected number. */
+/* Matches `got` with a code-value pair: stores `got` in a heap slot, or compares it with the expected number.  If they
+   differ, sets *matches to 0 and *expected to the expected number.  Otherwise sets *matches to 1. */
 static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *matches, int64_t *expected,
                             rvm_value *result) {
   rvm_status status;
@@ -56,11 +58,11 @@ static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t
   return status;
 }
 
-/* Checks that `arguments` are `rank` code-value pairs, and nothing else. */
-static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t left,
+/* Checks that the last `count` arguments of a builtin are `rank` code-value pairs of ints. */
+static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t count,
                               rvm_value *result) {
-  if (rank < 0 || rank > left / 2 || left != rank * 2) return rvm_fail_count(builtin, left, result);
-  return rvm_check_arguments(builtin, "i*", arguments, left, result);
+  if (rank < 0 || rank > count / 2 || count != rank * 2) return rvm_fail_count(builtin, count, result);
+  return rvm_check_arguments(builtin, "i*", arguments, count, result);
 }
 
 static rvm_status done(rvm_value *result) {
@@ -68,8 +70,8 @@ static rvm_status done(rvm_value *result) {
   return RVM_OK;
 }
 
-/* Fast path of match_shape: stores the dimensions and returns 1 if the arguments are valid and the shape matches.
-   Returns 0 in all other cases; slots may have been written. */
+/* The fast path of match_shape.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the shape
+   matches.  Returns 0 in all other cases, in which some slots may have been written. */
 static int shape_matches(const rvm_value *arguments, int32_t count) {
   const rvm_value value = arguments[0], heap = arguments[1];
   int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;
@@ -172,14 +174,15 @@ RVM_BUILTIN(make_shape) {
 
 /* ---- arithmetic ---- */
 
-/* Divides, rounding toward minus infinity.  Returns 0 on overflow or division by zero. */
+/* Divides, rounding toward minus infinity, and returns 1.  Returns 0 on overflow or division by zero. */
 static int floor_divide(int64_t a, int64_t b, int64_t *quotient) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
   *quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
   return 1;
 }
 
-/* Computes the remainder of floor_divide, which has the sign of b.  Returns 0 on division by zero. */
+/* Computes the remainder of a division that rounds toward minus infinity, and returns 1.  The remainder has the sign of
+   b.  Returns 0 if b is 0. */
 static int floor_remainder(int64_t a, int64_t b, int64_t *remainder) {
   if (b == 0) return 0;
   *remainder = b == -1 ? 0 : a % b;
@@ -187,6 +190,7 @@ static int floor_remainder(int64_t a, int64_t b, int64_t *remainder) {
   return 1;
 }
 
+/* Applies an operator of dim_operators.def and returns 1.  Returns 0 if the operation overflows or divides by zero. */
 static int compute(int64_t operation, int64_t a, int64_t b, int64_t *dim) {
   switch (operation) {
     case DIM_add: return rvm_add(a, b, dim);
@@ -308,7 +312,7 @@ RVM_BUILTIN(check_prim_value_info) {
                   rvm_dtype_name(dtype));
 }
 
-/* Fails with SHAPE_ERROR and `message`, with the sizes in place of its first two {}. */
+/* Fails with SHAPE_ERROR and `message`, whose first two {} are replaced by the sizes. */
 static rvm_status fail_sizes(const char *message, int64_t left, int64_t right, rvm_value *result) {
   const char *first = strstr(message, "{}"), *second = first ? strstr(first + 2, "{}") : NULL;
   if (!second) return rvm_fail(result, RVM_SHAPE_ERROR, "%s", message);

@@ -4,12 +4,11 @@
 
 #include "string_tensor.h"
 
-/* Stores the concatenation of two texts in an element that holds no reference.  Charges the copying to `machine`,
-   which may be NULL.  On failure the element is NULL. */
+/* Stores a new string, the concatenation of two texts, in *element, whose previous contents are not released.  Charges
+   the copying to `machine`, which may be NULL.  On failure, *element is NULL. */
 rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
                            rvm_value *error);
-/* Stores a copy of a text in an element that holds no reference.  Charges the copying to `machine`, which may be
-   NULL. */
+/* Stores a new string with a copy of a text in *element, as rvm_string_join does. */
 static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **element, rvm_text text, rvm_value *error) {
   return rvm_string_join(machine, element, text, (rvm_text){"", 0}, error);
 }

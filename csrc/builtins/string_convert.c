@@ -12,7 +12,7 @@ typedef struct buffer {
   int64_t length, capacity;
 } buffer;
 
-/* Appends a short text. */
+/* Appends a text.  The text must be short, because copying it is not charged. */
 static rvm_status buffer_add(rvm_machine *machine, buffer *buffer, rvm_text text, rvm_value *error) {
   if (text.length > buffer->capacity - buffer->length) {
     int64_t capacity = buffer->length + text.length + buffer->capacity / 2 + 16;
@@ -39,14 +39,15 @@ static const struct {
 
 enum { ROWS = sizeof letters / sizeof *letters };
 
-/* Converts a code point to upper or lower case. */
+/* Converts a code point to lower or upper case, given as a CASE_ constant. */
 static uint32_t convert_case(uint32_t point, int32_t letter_case) {
   if (point < 0x80) {
-    char other = letter_case == CASE_lower ? 'A' : 'a';
-    return point - (uint32_t)other < 26 ? point ^ 0x20 : point;
+    const char first = letter_case == CASE_lower ? 'A' : 'a'; /* of the 26 letters to be converted */
+    return point - (uint32_t)first < 26 ? point ^ 0x20 : point;
   }
   int32_t low = 0, high = ROWS;
-  while (low < high) { /* find the first row whose last letter is not before the code point */
+  /* Find the first row of this case whose last letter is not before the code point. */
+  while (low < high) {
     int32_t middle = (low + high) / 2;
     if (letters[middle].letter_case < letter_case ||
         (letters[middle].letter_case == letter_case && letters[middle].last < point))
@@ -59,7 +60,7 @@ static uint32_t convert_case(uint32_t point, int32_t letter_case) {
   return distance % letters[low].step == 0 ? letters[low].mapped + distance : point;
 }
 
-/* Writes the text in upper or lower case to `output`.  Invalid UTF-8 is copied unchanged. */
+/* Replaces the contents of `output` by the text in lower or upper case.  Invalid UTF-8 is copied unchanged. */
 static rvm_status write_case(rvm_machine *machine, rvm_text text, int32_t letter_case, buffer *output,
                              rvm_value *error) {
   rvm_status status = rvm_spend(machine, 1, error);
@@ -100,28 +101,30 @@ RVM_BUILTIN(string_case) {
 
 /* ---- parts ---- */
 
-/* The state of splitting a text.  `is_done`: the last part has been returned.  `remaining_splits`: the number of
-   splits still allowed, or -1 if unlimited.  `borders`: for each prefix of the delimiter, the length of its longest
-   border, a shorter prefix that it ends with; NULL if the delimiter has at most one byte. */
+/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text with
+   which the text both begins and ends. */
 typedef struct splitter {
-  rvm_text rest, delimiter;
-  int64_t *borders;
+  rvm_text rest; /* the part of the text that has not been split yet */
+  rvm_text delimiter;
+  int64_t *borders; /* for each prefix of the delimiter, the length of its longest border; NULL if the delimiter
+                       has at most one byte */
   rvm_machine *machine;
-  int64_t remaining_splits;
-  int is_done;
+  int64_t remaining_splits; /* negative if unlimited */
+  int is_done;              /* whether the last part has been returned */
 } splitter;
 
-/* Returns whether Unicode and Python classify the code point as white space. */
+/* Returns whether the code point is white space in Python's str.split. */
 static int is_white(uint32_t point) {
   return (point >= 0x09 && point <= 0x0D) || (point >= 0x1C && point <= 0x20) || point == 0x85 || point == 0xA0 ||
          point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||
          point == 0x202F || point == 0x205F || point == 0x3000;
 }
 
+/* Returns the part of a text from `offset` on. */
 static rvm_text after(rvm_text text, int64_t offset) { return (rvm_text){text.bytes + offset, text.length - offset}; }
 
-/* Finds the first run of white space in a text and stores its start and its end, both the length of the text if
-   there is none. */
+/* Finds the first run of white space in a text.  Stores the offset of its start in *start and of its end in *next.  If
+   there is none, both are the length of the text. */
 static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start, int64_t *next, rvm_value *error) {
   int64_t offset = 0;
   rvm_status status = RVM_OK;
@@ -136,6 +139,7 @@ static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start
   return status;
 }
 
+/* Removes white space from the start of a text. */
 static rvm_status skip_white(rvm_machine *machine, rvm_text *text, rvm_value *error) {
   int64_t start = 0;
   rvm_status status = RVM_OK;
@@ -147,8 +151,8 @@ static rvm_status skip_white(rvm_machine *machine, rvm_text *text, rvm_value *er
   return status;
 }
 
-/* Computes the failure function of Knuth, Morris and Pratt: for each prefix of the delimiter, the length of its
-   longest border. */
+/* Computes state->borders, the failure function of Knuth, Morris and Pratt.  Leaves state->borders NULL if the
+   delimiter has at most one byte. */
 static rvm_status find_borders(splitter *state, rvm_value *error) {
   const rvm_text delimiter = state->delimiter;
   if (delimiter.length < 2) return RVM_OK;
@@ -167,8 +171,9 @@ static rvm_status find_borders(splitter *state, rvm_value *error) {
   return RVM_OK;
 }
 
-/* Finds the first delimiter, or stores -1 if there is none.  Each byte is examined once (Knuth, Morris and Pratt,
-   "Fast pattern matching in strings", SIAM J. Comput. 6, 1977); memchr skips to the next possible start. */
+/* Stores the offset of the first delimiter in state->rest in *found, or -1 if there is none.  Takes linear time (Knuth,
+   Morris and Pratt, "Fast pattern matching in strings", SIAM J. Comput. 6, 1977); memchr skips to the next possible
+   start. */
 static rvm_status find_delimiter(const splitter *state, int64_t *found, rvm_value *error) {
   enum { CHUNK = 1 << 16 };
   const rvm_text text = state->rest, delimiter = state->delimiter;
@@ -193,7 +198,7 @@ static rvm_status find_delimiter(const splitter *state, int64_t *found, rvm_valu
   return status;
 }
 
-/* Returns the next part in *part, or stores 0 in *has_part if there is none. */
+/* Stores the next part in *part and 1 in *has_part.  Stores 0 in *has_part if there is no further part. */
 static rvm_status next_part(splitter *state, rvm_text *part, int *has_part, rvm_value *error) {
   int64_t next = 0, end = -1;
   rvm_status status = RVM_OK;
@@ -222,7 +227,8 @@ static rvm_status next_part(splitter *state, rvm_text *part, int *has_part, rvm_
   return RVM_OK;
 }
 
-/* Checks the arguments of both builtins and initializes *start.  The caller frees start->borders. */
+/* Checks the arguments of string_split or string_part_count, and initializes *start, from which the splitting of each
+   string starts.  The caller frees start->borders. */
 static rvm_status check_split(const char *name, const rvm_value *arguments, splitter *start, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
@@ -235,6 +241,7 @@ static rvm_status check_split(const char *name, const rvm_value *arguments, spli
   return find_borders(start, result);
 }
 
+/* Counts the parts of a string.  `state` is a copy of the initial state. */
 static rvm_status count_parts(splitter state, const rvm_string *string, int64_t *count, rvm_value *error) {
   rvm_text part;
   int has_part = 1;
@@ -245,7 +252,7 @@ static rvm_status count_parts(splitter state, const rvm_string *string, int64_t 
   return status;
 }
 
-/* Writes the parts of a string to the elements from `element` on. */
+/* Stores the parts of a string in the elements from `element` on.  `state` is a copy of the initial state. */
 static rvm_status write_parts(splitter state, const rvm_string *string, rvm_string **element, rvm_value *error) {
   rvm_text part;
   int has_part = 1;
@@ -301,8 +308,8 @@ RVM_BUILTIN(string_split) {
 
 /* ---- numbers ---- */
 
-/* NUMBER_COST: the fuel for converting a number.  MAX_NUMBER_BYTES: the longest text that is parsed as a number,
-   because parsing is not interrupted by limits. */
+/* NUMBER_COST: the fuel for converting a number.  MAX_NUMBER_BYTES: the length of the longest text that is parsed as a
+   number.  The maximum bounds the time of parsing, which a limit of the run cannot interrupt. */
 enum { NUMBER_COST = 32, MAX_NUMBER_BYTES = 1 << 24 };
 
 RVM_BUILTIN(string_of_number) {

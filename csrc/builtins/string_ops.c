@@ -27,8 +27,8 @@ RVM_BUILTIN(string_positions) {
   return status;
 }
 
-/* Finds the element at a position in the concatenation of the tensors.  Position -1 is the empty string, NULL.
-   Returns 0 if the position is out of range. */
+/* Stores the element at a position in the concatenation of `count` tensors in *string (borrowed), and returns 1.
+   Position -1 is the empty string, NULL.  Returns 0 if the position is out of range. */
 static int string_at(const rvm_value *tensors, int32_t count, int64_t position, rvm_string **string) {
   *string = NULL;
   for (int32_t k = 0; k < count && position >= 0; k++) {
@@ -49,7 +49,8 @@ RVM_BUILTIN(string_take) {
     status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
   if (status) return status;
   const rvm_tensor *indices = arguments[0].as.tensor;
-  const volatile int64_t *positions = indices->dl.data; /* each is read once: the host may change it meanwhile */
+  /* volatile: each position is read once, because the host may change it meanwhile. */
+  const volatile int64_t *positions = indices->dl.data;
   rvm_value taken;
   status = rvm_tensor_new(RVM_DTYPE_str, indices->dl.ndim, indices->dl.shape, &taken);
   *result = taken;
@@ -80,10 +81,12 @@ typedef struct broadcast_pair {
   int64_t *dims;
 } broadcast_pair;
 
+/* Returns the dimension of an axis counted from the last one, or 1 if the tensor does not have the axis. */
 static int64_t dim_from_the_end(const rvm_dltensor *tensor, int32_t axis) {
   return axis < tensor->ndim ? tensor->shape[tensor->ndim - 1 - axis] : 1;
 }
 
+/* Checks that the first two arguments are tensors of strings that can be broadcast together, and initializes *pair. */
 static rvm_status broadcast(const char *name, const rvm_value *arguments, broadcast_pair *pair, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
@@ -105,10 +108,10 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, broadc
   return RVM_OK;
 }
 
-/* Returns the cost of finding the two operands of an element of the result. */
+/* Returns the fuel for finding the two operands of an element of the result (broadcast_text). */
 static int64_t broadcast_cost(const broadcast_pair *pair) { return 1 + pair->rank / 4; }
 
-/* Returns the string of `tensor` that element `index` of the broadcast result refers to. */
+/* Returns the string of `tensor`, one of the pair, that is the operand of element `index` of the result. */
 static rvm_text broadcast_text(const broadcast_pair *pair, const rvm_dltensor *tensor, int64_t index) {
   int64_t position = 0, stride = 1;
   for (int32_t axis = 0; axis < tensor->ndim; axis++) {
@@ -123,6 +126,7 @@ static rvm_text broadcast_text(const broadcast_pair *pair, const rvm_dltensor *t
 /* The number of bytes of a string to process between two checks of the limits. */
 enum { CHUNK_BYTES = 1 << 20 };
 
+/* Stores whether two texts are equal in *equal, and charges the work. */
 static rvm_status compare(rvm_machine *machine, rvm_text x, rvm_text y, int *equal, rvm_value *error) {
   rvm_status status = RVM_OK;
   *equal = x.length == y.length;
@@ -134,6 +138,7 @@ static rvm_status compare(rvm_machine *machine, rvm_text x, rvm_text y, int *equ
   return status;
 }
 
+/* Stores the CRC-32C of a text in *crc, and charges the work. */
 static rvm_status hash(rvm_machine *machine, rvm_text text, uint32_t *crc, rvm_value *error) {
   rvm_status status = RVM_OK;
   *crc = 0;
@@ -190,12 +195,14 @@ RVM_BUILTIN(string_concat) {
 
 /* ---- lookup ---- */
 
-/* Finds the index of a string among the keys, or stores -1 if it is not there.  `table` is a hash table of
-   key indices, -1 in free slots, that contains each key once.  Fails with INDEX_ERROR if it does not match the keys. */
+/* Stores the index of a text among the keys in *found, or -1 if it is not a key.  `table` is a hash table with linear
+   probing that starts at slot crc % slots.  A slot has the index of a key, or -1 if it is free, and each key is in one
+   slot.  Fails with INDEX_ERROR if the table does not match the keys. */
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
-  const volatile int64_t *slot_keys = table->dl.data; /* each is read once: the host may change it meanwhile */
+  /* volatile: each slot is read once, because the host may change it meanwhile. */
+  const volatile int64_t *slot_keys = table->dl.data;
   uint32_t crc;
   int equal;
   rvm_status status = hash(machine, text, &crc, error);

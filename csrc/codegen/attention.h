@@ -1,8 +1,8 @@
 /* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v.
 
-   The matrix of scores never exists as a whole: keys are processed RVM_ATTENTION_KEYS at a time, and the sums so far
-   are rescaled whenever a larger score is found.  Source: Milakov and Gimelshein, Online normalizer calculation for
-   softmax, 2018; Dao and others, FlashAttention, 2022. */
+   The matrix of scores is never stored as a whole.  At most RVM_ATTENTION_KEYS keys are processed at a time, and the
+   sums of earlier keys are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online
+   normalizer calculation for softmax, 2018; Dao and others, FlashAttention, 2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H
 
@@ -16,15 +16,15 @@
 #include "kernel_math.h"
 #include "micro_kernel_arguments.h"
 
-enum { RVM_ATTENTION_FEW = 4 }; /* with fewer rows, k is not copied to panels */
+enum { RVM_ATTENTION_FEW = 4 }; /* for fewer rows than this, k is not copied to panels */
 
-/* A matrix: the distances between its rows and between its columns, in elements. */
+/* A matrix.  The strides are the distances between adjacent rows and between adjacent columns, in elements. */
 typedef struct rvm_matrix {
-  const float *at;
+  const float *elements;
   int64_t row_stride, column_stride;
 } rvm_matrix;
 
-/* rvm_tile_f32 for any number of rows; args.columns is a multiple of RVM_TILE_STEP. */
+/* Like rvm_tile_f32, for any number of rows.  args.columns is a multiple of RVM_TILE_STEP. */
 static inline void rvm_attention_product(rvm_tile_f32_arguments args) {
   for (int64_t rows = args.rows; rows > 0; rows -= RVM_TILE_ROWS) {
     args.rows = rows < RVM_TILE_ROWS ? rows : RVM_TILE_ROWS;
@@ -34,11 +34,13 @@ static inline void rvm_attention_product(rvm_tile_f32_arguments args) {
   }
 }
 
+/* Rounds up to a multiple of RVM_TILE_STEP. */
 static inline int64_t rvm_attention_rounded(int64_t columns) {
   return (columns + RVM_TILE_STEP - 1) / RVM_TILE_STEP * RVM_TILE_STEP;
 }
 
-/* Returns the sum over i < count of x[i] * y[i], in RVM_SUM_LANES lanes. */
+/* Returns the sum over i < count of x[i] * y[i].  Product i is added to lane i % RVM_SUM_LANES, and the lanes are added
+   at the end. */
 static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
@@ -52,27 +54,27 @@ static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
   return rvm_sum_of_lanes_f32(sums);
 }
 
-/* scores = q k' for fewer than RVM_ATTENTION_FEW rows. */
+/* Computes scores = q k' for fewer than RVM_ATTENTION_FEW rows. */
 static inline void rvm_attention_few_scores(int64_t rows, int64_t keys, int64_t depth, rvm_matrix q, rvm_matrix k,
                                             float *scores, int64_t scores_stride) {
   for (int64_t r = 0; r < rows; r++) {
-    const float *query = q.at + r * q.row_stride;
+    const float *query = q.elements + r * q.row_stride;
     float *row = scores + r * scores_stride;
     if (k.column_stride == 1) {
-      for (int64_t j = 0; j < keys; j++) row[j] = rvm_dot_f32(query, k.at + j * k.row_stride, depth);
+      for (int64_t j = 0; j < keys; j++) row[j] = rvm_dot_f32(query, k.elements + j * k.row_stride, depth);
       continue;
     }
     memset(row, 0, (size_t)keys * sizeof *row);
     for (int64_t p = 0; p < depth; p++) {
-      const float *elements = k.at + p * k.column_stride;
-      for (int64_t j = 0; j < keys; j++) row[j] = RVM_FMA_F32(query[p], elements[j], row[j]);
+      const float *column = k.elements + p * k.column_stride;
+      for (int64_t j = 0; j < keys; j++) row[j] = RVM_FMA_F32(query[p], column[j], row[j]);
     }
   }
 }
 
-/* scores = q k' for `keys` keys; k.row_stride or k.column_stride is 1.  panel: depth * RVM_ATTENTION_PANEL elements, or
-   depth times the number of keys, rounded up to a multiple of RVM_TILE_STEP, if that is less.  scores_stride: a
-   multiple of RVM_TILE_STEP. */
+/* Computes scores = q k' for `keys` keys.  k.row_stride or k.column_stride is 1, and scores_stride is a multiple of
+   RVM_TILE_STEP.  panel: memory for depth * columns elements, where `columns` is RVM_ATTENTION_PANEL or, if that is
+   less, the number of keys rounded up to a multiple of RVM_TILE_STEP. */
 static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t depth, rvm_matrix q, rvm_matrix k,
                                         float *panel, float *scores, int64_t scores_stride) {
   if (rows < RVM_ATTENTION_FEW) {
@@ -82,7 +84,7 @@ static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t dept
   for (int64_t first = 0; first < keys; first += RVM_ATTENTION_PANEL) {
     const int64_t count = keys - first < RVM_ATTENTION_PANEL ? keys - first : RVM_ATTENTION_PANEL;
     const int64_t columns = rvm_attention_rounded(count);
-    const float *source = k.at + first * k.row_stride;
+    const float *source = k.elements + first * k.row_stride;
     if (k.row_stride == 1) {
       for (int64_t p = 0; p < depth; p++) {
         memcpy(panel + p * columns, source + p * k.column_stride, (size_t)count * sizeof *panel);
@@ -97,7 +99,7 @@ static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t dept
     rvm_attention_product((rvm_tile_f32_arguments){.rows = rows,
                                                    .columns = columns,
                                                    .depth = depth,
-                                                   .a = q.at,
+                                                   .a = q.elements,
                                                    .a_row_stride = q.row_stride,
                                                    .a_column_stride = q.column_stride,
                                                    .b = panel,
@@ -107,22 +109,22 @@ static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t dept
   }
 }
 
-/* Replaces the scores of a row by score * scale + bias, or `hidden` where `allowed` excludes the key.  Returns the
-   largest that is not NaN.  The strides are 0 or 1, and must be constants where this is inlined. */
+/* Replaces each score of a row by score * scale + bias, or by `hidden` if `allowed` is 0 for the key.  Returns the
+   largest new score that is not NaN.  The strides are 0 or 1, and must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE float rvm_attention_mask(int64_t keys, float *row, const uint8_t *allowed,
                                                          int64_t allowed_stride, const float *bias, int64_t bias_stride,
                                                          float scale, float hidden) {
   float largest = -INFINITY;
   RVM_SIMD(reduction(max : largest))
   for (int64_t j = 0; j < keys; j++) {
-    const float seen = row[j] * scale + bias[j * bias_stride], score = allowed[j * allowed_stride] ? seen : hidden;
+    const float scaled = row[j] * scale + bias[j * bias_stride], score = allowed[j * allowed_stride] ? scaled : hidden;
     row[j] = score;
     largest = score > largest ? score : largest;
   }
   return largest;
 }
 
-/* rvm_attention_mask for row `r` and the keys from `first` on. */
+/* Calls rvm_attention_mask for row `r` and `keys` keys from `first` on. */
 static inline float rvm_attention_mask_row(const rvm_attention_arguments *args, int64_t r, int64_t first, int64_t keys,
                                            float *row) {
   const uint8_t *allowed = args->allowed + r * args->allowed_row_stride + first * args->allowed_column_stride;
@@ -140,12 +142,14 @@ typedef struct rvm_softmax_row {
   float largest, total;
 } rvm_softmax_row;
 
-/* Replaces `keys` scores by exp(score - maximum).  The maximum is the larger of `largest`, which is the largest of
-   these scores, and of the scores of earlier calls.  Adds the results to state->total, and rescales what was summed up
-   before: state->total and the `columns` sums in `out`.  is_first: there was no earlier call. */
+/* Replaces `keys` scores of a row by exp(score - maximum), and adds the results to state->total.  The maximum is the
+   largest score of this call and of earlier calls for the row; `largest` is the largest score of this call.  If the
+   maximum increases, rescales the sums of earlier calls: state->total and the `columns` sums in `out`.  is_first: there
+   was no earlier call. */
 static inline void rvm_attention_exponentials(int64_t keys, float *row, float largest, int is_first,
                                               rvm_softmax_row *state, int64_t columns, float *out) {
   const float maximum = !is_first && state->largest > largest ? state->largest : largest;
+  /* If all scores are -infinity, subtracting the maximum would give NaN. */
   const float shift = maximum == -INFINITY ? 0.0f : maximum;
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
@@ -172,7 +176,8 @@ static inline void rvm_attention_exponentials(int64_t keys, float *row, float la
   state->largest = maximum;
 }
 
-/* Returns whether a row is 0 because of `absent`. */
+/* Returns whether a row of the result is 0 because of the argument `absent` (RVM_ATTENTION_NAN, ...).  `total` is the
+   sum of the row's exponentials. */
 static inline int rvm_attention_is_absent(float total, int64_t absent) {
   return absent != RVM_ATTENTION_NAN && (total == 0 || (absent == RVM_ATTENTION_NO_NAN && total != total));
 }
@@ -182,17 +187,18 @@ static inline void rvm_attention_divide(int64_t count, float total, float *row) 
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 
-/* Stores the product of v with weights of 0: 0, or NaN in the columns where v is infinite or NaN. */
+/* Stores the product of weights of 0 with v: 0, but NaN in columns in which v has an infinity or a NaN. */
 static inline void rvm_attention_zero_weights(int64_t keys, int64_t width, const float *v, float *out) {
   memset(out, 0, (size_t)width * sizeof *out);
   for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
 }
 
-/* Computes out[r * columns + j] for r < rows and j < width, where `columns` is width rounded up to a multiple of
-   RVM_TILE_STEP.  The softmax is divided by its sum before the product if all keys are processed together, else after.
+/* Computes row r of the attention, for r < rows, in out[r * columns + j] for j < width, where `columns` is width
+   rounded up to a multiple of RVM_TILE_STEP.  If all keys are processed together, the exponentials are divided by their
+   sum before the product with v, else after.
 
-   rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: the keys that a row sees; the
-   others have the score `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
+   rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
+   see, whose score becomes `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
 
    scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
    where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number

@@ -2,7 +2,8 @@
 #ifndef RELVM_COMPILER_H
 #define RELVM_COMPILER_H
 
-/* The alignment of a variable or member in bytes; attributes of functions, which follow `static` or `static inline`. */
+/* RVM_ALIGNED states the alignment of a variable or member in bytes.  The others are attributes of functions, and
+   follow `static` or `static inline`. */
 #ifdef __GNUC__
 #define RVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define RVM_ALWAYS_INLINE __attribute__((always_inline, unused))
@@ -15,8 +16,9 @@
 #define RVM_UNUSED
 #endif
 
-/* Precedes a loop that may be vectorized with a reordered sum.  Takes effect if the compiler is called with
-   -fopenmp-simd -DRVM_OPENMP_SIMD. */
+/* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with these clauses.  A reduction clause
+   allows the compiler to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd
+   -DRVM_OPENMP_SIMD. */
 #ifdef RVM_OPENMP_SIMD
 #define RVM_PRAGMA(text) _Pragma(#text)
 #define RVM_SIMD(clauses) RVM_PRAGMA(omp simd clauses)

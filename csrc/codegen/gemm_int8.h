@@ -1,8 +1,8 @@
 /* gemm_int8.h: micro-kernels for matrix products and depthwise convolutions of 8-bit integers.
 
-   The right matrix consists of words: the four bytes of a column in rows 4g to 4g + 3, the first in the lowest bits.
-   One of the two matrices is signed, the other unsigned.  Sums wrap around, so all variants give the same result.
-   Arguments are in micro_kernels.def. */
+   The right matrix is stored as words of 32 bits.  A word has the four bytes of a column in rows 4g to 4g + 3, the
+   first in the lowest bits.  One of the two matrices is signed, the other unsigned.  Sums wrap around, so all variants
+   give the same result.  The arguments are declared in micro_kernels.def. */
 #ifndef RELVM_GEMM_INT8_H
 #define RELVM_GEMM_INT8_H
 
@@ -19,17 +19,20 @@
 #include <arm_acle.h>
 #endif
 
-/* Returns the first `count` bytes as a word, with 0 for the missing ones. */
+/* Returns a word of the first `count` bytes, at most 4.  The other bytes of the word are 0. */
 static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
   uint32_t word = 0;
   for (int64_t i = 0; i < count; i++) word |= (uint32_t)bytes[i] << 8 * i;
   return word;
 }
 
-/* A vector of sums has RVM_DOT_COLUMNS columns.  With VNNI, one instruction multiplies unsigned by signed bytes and
-   adds four products to each sum.  Without it, bytes are widened, and each column has two sums of two products each,
-   which are added at the end; the older instruction that multiplies bytes saturates.  The vectors have elements of
-   int32_t, as in the declarations of the instructions: GCC does not keep others in registers. */
+/* Vectors of sums (rvm_dots), each for RVM_DOT_COLUMNS columns.  With VNNI, one instruction multiplies unsigned by
+   signed bytes and adds four products to each sum.  Without VNNI, bytes are widened to 16 bits, because the instruction
+   that multiplies bytes saturates.  A column then has two sums of two products each, which are added at the end.  The
+   vectors have elements of int32_t because GCC keeps vectors of other elements in memory.
+
+   RVM_DOTS_LEFT: a word of the left matrix, for all columns.  RVM_DOTS_RIGHT: the words of RVM_DOT_COLUMNS columns of
+   the right matrix.  RVM_DOTS_ADD: adds the products of both to the sums.  RVM_DOTS_STORE: adds the sums to memory. */
 #if defined __AVX512VNNI__ || (defined __AVXVNNI__ && defined __AVX2__)
 #define RVM_DOT 1
 #ifdef __AVX512VNNI__
@@ -47,7 +50,7 @@ typedef int32_t rvm_dots __attribute__((vector_size(32), aligned(4), may_alias))
 #define RVM_DOTS_RIGHT(words, is_signed) (*(const rvm_dots *)(words))
 #define RVM_DOTS_ADD(sum, left, right, left_is_signed) \
   ((left_is_signed) ? RVM_DPBUSD(sum, right, left) : RVM_DPBUSD(sum, left, right))
-#define RVM_DOTS_STORE(at, sum) (*(rvm_dots *)(at) += (sum))
+#define RVM_DOTS_STORE(dst, sum) (*(rvm_dots *)(dst) += (sum))
 
 #elif defined __AVX512BW__ || defined __AVX2__
 #define RVM_DOT 1
@@ -61,10 +64,10 @@ typedef int32_t rvm_dots __attribute__((vector_size(64), aligned(4), may_alias))
   ((rvm_dots)RVM_WIDENED(_mm512_cvtep, is_signed, _mm256_loadu_si256((const __m256i *)(words))))
 #define RVM_DOTS_ADD(sum, left, right, left_is_signed) \
   ((sum) + (rvm_dots)_mm512_madd_epi16((__m512i)(left), (__m512i)(right)))
-static inline void rvm_dots_store(int32_t *at, rvm_dots sum) {
+static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
   const __m512i both = _mm512_add_epi32((__m512i)sum, _mm512_srli_epi64((__m512i)sum, 32));
-  __m256i *const to = (__m256i *)at;
-  _mm256_storeu_si256(to, _mm256_add_epi32(_mm256_loadu_si256(to), _mm512_cvtepi64_epi32(both)));
+  __m256i *const totals = (__m256i *)dst;
+  _mm256_storeu_si256(totals, _mm256_add_epi32(_mm256_loadu_si256(totals), _mm512_cvtepi64_epi32(both)));
 }
 #else
 enum { RVM_DOT_COLUMNS = 4, RVM_DOT_VECTORS = 2 };
@@ -74,14 +77,14 @@ typedef int32_t rvm_dots __attribute__((vector_size(32), aligned(4), may_alias))
   ((rvm_dots)RVM_WIDENED(_mm256_cvtep, is_signed, _mm_loadu_si128((const __m128i *)(words))))
 #define RVM_DOTS_ADD(sum, left, right, left_is_signed) \
   ((sum) + (rvm_dots)_mm256_madd_epi16((__m256i)(left), (__m256i)(right)))
-static inline void rvm_dots_store(int32_t *at, rvm_dots sum) {
+static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
   const __m256i both = _mm256_add_epi32((__m256i)sum, _mm256_srli_epi64((__m256i)sum, 32));
   const __m256i packed = _mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-  __m128i *const to = (__m128i *)at;
-  _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), _mm256_castsi256_si128(packed)));
+  __m128i *const totals = (__m128i *)dst;
+  _mm_storeu_si128(totals, _mm_add_epi32(_mm_loadu_si128(totals), _mm256_castsi256_si128(packed)));
 }
 #endif
-#define RVM_DOTS_STORE(at, sum) rvm_dots_store(at, sum)
+#define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
 #endif
 
 static inline uint32_t rvm_word_at(const uint8_t *bytes) {
@@ -96,7 +99,8 @@ static inline int16x2_t rvm_two_bytes(uint32_t word, int is_signed) {
   return is_signed ? __sxtb16((int8x4_t)word) : (int16x2_t)__uxtb16(word);
 }
 
-/* Adds the four products of the bytes of `word` and of b[j] to sums[j], two at a time. */
+/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns.  An instruction
+   adds two products at a time. */
 static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
                                                       int32_t *sums) {
   const int16x2_t even = rvm_two_bytes(word, is_signed), odd = rvm_two_bytes(word >> 8, is_signed);
@@ -105,7 +109,7 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_sign
         __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
 }
 #else
-/* Adds the four products of the bytes of `word` and of b[j] to sums[j]. */
+/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns. */
 static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
                                                       int32_t *sums) {
   int32_t left[4];
@@ -119,8 +123,8 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_sign
 }
 #endif
 
-/* Adds the products of one word of each row, at a[r * a_stride], and one word of each column, at b[j]; args->depth is
-   the number of bytes in the word. */
+/* Adds to the tile the products of one word of each row, at a[r * a_stride], and one word of each column, at b[j].
+   args->depth is the number of bytes of the words that exist, at most 4. */
 static RVM_NOINLINE void rvm_tile_word(const rvm_tile_bytes_arguments *args) {
   const int columns = (int)args->columns;
   for (int64_t r = 0; r < args->rows; r++) {
@@ -135,19 +139,19 @@ static RVM_NOINLINE void rvm_tile_word(const rvm_tile_bytes_arguments *args) {
   }
 }
 
-/* Calls rvm_tile_word for row number `word` of b.  The first `count` bytes of its words exist. */
+/* Calls rvm_tile_word for word number `word` of each row and column.  The first `count` bytes of these words exist. */
 static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int64_t word, int64_t count) {
-  rvm_tile_bytes_arguments at = *args;
-  at.a = (const uint8_t *)args->a + 4 * word;
-  at.b = args->b + word * args->b_stride;
-  at.depth = count;
-  rvm_tile_word(&at);
+  rvm_tile_bytes_arguments part = *args;
+  part.a = (const uint8_t *)args->a + 4 * word;
+  part.b = args->b + word * args->b_stride;
+  part.depth = count;
+  rvm_tile_word(&part);
 }
 
 #ifdef RVM_DOT
 
-/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all whole words.
-   args->rows, args->a_is_signed and `vectors` must be constants where this is inlined. */
+/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
+   args->rows, args->a_is_signed and `vectors` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int vectors,
                                                            int64_t column) {
   const int rows = (int)args->rows, a_is_signed = (int)args->a_is_signed;
@@ -183,10 +187,11 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
 
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
    p] with the bits of `flip`, which is the same in each byte, inverted.  right(p, j) is byte p % 4 of b[p / 4 *
-   b_stride + j]; for p >= depth it is 0, or anything if `flip` is 0.  a_is_signed: a is the signed matrix, else b.
+   b_stride + j]; for p >= depth it is 0, or anything if `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b
+   is.
 
-   rows: at most 6.  rows and a_is_signed are constants.  The columns of b and of the tile up to the next multiple of 16
-   must exist: some of them are changed as well. */
+   rows: at most 6.  rows and a_is_signed are constants.  Columns of b and of the tile up to the next multiple of
+   RVM_TILE_STEP must exist, because some of them are also changed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_arguments *args) {
   const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
@@ -206,8 +211,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_argumen
 #if defined __AVX512BW__ && defined __AVX512VL__
 #define RVM_PICK 16
 
-/* Returns bytes 0, step, 2 * step, ... of `src`, RVM_PICK of them.  Bytes whose bit is not set in `present` are not
-   read and are those of `fill` instead.  step: 1, 2 or 4. */
+/* Returns RVM_PICK bytes of `src`: bytes 0, step, 2 * step, ...  If bit i of `present` is 0, byte i of `src` is not
+   read, and byte i of `fill` is used instead.  step: 1, 2 or 4. */
 static inline RVM_ALWAYS_INLINE __m128i rvm_picked_bytes(const uint8_t *src, uint64_t present, int64_t step,
                                                          __m512i fill) {
   if (step == 1) return _mm_mask_loadu_epi8(_mm512_castsi512_si128(fill), (__mmask16)present, src);
@@ -216,7 +221,8 @@ static inline RVM_ALWAYS_INLINE __m128i rvm_picked_bytes(const uint8_t *src, uin
   return _mm512_cvtepi32_epi8(_mm512_mask_loadu_epi8(fill, present, src));
 }
 
-/* Combines RVM_PICK bytes of each of four rows into words, and stores the first `count` of them. */
+/* Combines RVM_PICK bytes of each of four rows (rvm_picked_bytes) into words, inverts the bits of `flip` in them, and
+   stores the first `count` words. */
 static inline RVM_ALWAYS_INLINE void rvm_picked_words(int32_t *words, const uint8_t *const row[4],
                                                       const uint64_t present[4], int64_t count, int64_t step,
                                                       __m512i fill, uint32_t flip) {
@@ -233,9 +239,9 @@ static inline RVM_ALWAYS_INLINE void rvm_picked_words(int32_t *words, const uint
 }
 #endif
 
-/* Combines the bytes at the same position of four rows, which are `stride` apart, into words: words[j] becomes the
-   bytes bytes[j * step], bytes[stride + j * step], ... with the bits of `flip` inverted, for j < count.  Only the first
-   `rows` >= 1 rows exist; the bytes of the others in the words are undefined. */
+/* Combines the bytes at the same position of four rows into words.  The rows are `stride` bytes apart.  For j < count,
+   words[j] has the bytes bytes[j * step], bytes[stride + j * step], ..., with the bits of `flip` inverted.  If `rows`
+   is less than 4, only the first `rows` >= 1 rows exist, and the bytes of the other rows in the words are undefined. */
 static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes_arguments *args) {
   const int64_t count = args->count, step = args->step;
   const uint32_t flip = (uint32_t)args->flip;
@@ -255,14 +261,14 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes
 #endif
   RVM_SIMD()
   for (int64_t j = 0; j < count; j++) {
-    const int64_t at = j * step;
-    const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;
-    words[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
+    const int64_t offset = j * step;
+    const uint32_t low = row[0][offset] | (uint32_t)row[1][offset] << 8;
+    words[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][offset] << 16 | (uint32_t)row[3][offset] << 24));
   }
 }
 
-/* Like rvm_words_of_bytes, where the rows are parts of one line of line_size bytes: row i begins at position + i *
-   stride, and bytes outside the line are `padding`. */
+/* Like rvm_words_of_bytes, but the rows are parts of one line of line_size bytes.  Row i begins at byte position + i *
+   stride of the line.  Bytes outside the line are not read, and are `padding`. */
 static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_arguments *args) {
   const int64_t line_size = args->line_size, position = args->position, stride = args->stride;
   const int64_t rows = args->rows, count = args->count, step = args->step;
@@ -286,7 +292,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
     return;
   }
 #endif
-  /* Words [begin, end) lie in the line with all their bytes. */
+  /* All bytes of the words [begin, end) are inside the line. */
   const int64_t last = line_size - 1 - position - (rows - 1) * stride;
   int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;
@@ -294,8 +300,8 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
   for (int64_t j = begin > 0 ? 0 : end; j < count; j = j + 1 == begin ? end : j + 1) {
     uint32_t word = 0;
     for (int64_t i = 0; i < rows; i++) {
-      const int64_t at = position + i * stride + j * step;
-      word |= (uint32_t)(at >= 0 && at < line_size ? line[at] : padding) << 8 * i;
+      const int64_t offset = position + i * stride + j * step;
+      word |= (uint32_t)(offset >= 0 && offset < line_size ? line[offset] : padding) << 8 * i;
     }
     words[j] = (int32_t)(word ^ flip);
   }
@@ -310,6 +316,8 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
 
 #ifdef RVM_DOT
 
+/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the sums of rvm_taps_bytes in registers.  `vectors`,
+   at most 4, must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_in_vectors(const rvm_taps_bytes_arguments *args, int vectors,
                                                          int64_t column) {
   const int64_t *const offsets = args->offsets, taps = args->taps;
@@ -329,8 +337,9 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_vectors(const rvm_taps_bytes_ar
 
 #endif
 
-/* Adds to sums[j] the sum over t < taps of the products of the four signed bytes of weights[t] and the unsigned ones of
-   words[offsets[t] + j].  Columns up to the next multiple of RVM_TAP_STEP must exist, and are changed as well. */
+/* Adds to sums[j] the products of the four signed bytes of weights[t] and the four unsigned bytes of words[offsets[t] +
+   j], for all t < taps.  Columns up to the next multiple of RVM_TAP_STEP must exist, because some of them are also
+   changed. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_bytes(const rvm_taps_bytes_arguments *args) {
 #ifdef RVM_DOT
   const int64_t columns = args->columns;

@@ -1,5 +1,5 @@
-/* kernel.h: the headers that all generated kernels of a machine include.  Kernels that call micro-kernels also include
-   the headers that micro_kernels.def names. */
+/* kernel.h: the header that the C code of every generated kernel includes.  Kernels that call micro-kernels also
+   include the headers that micro_kernels.def names. */
 #ifndef RELVM_KERNEL_H
 #define RELVM_KERNEL_H
 

@@ -1,5 +1,5 @@
-/* kernel_conversions.h: number operations of generated kernels that C leaves undefined or lacks: conversions from
-   floats to integers, and integer powers. */
+/* kernel_conversions.h: operations on numbers for generated kernels that C does not define for all operands or does not
+   have: conversions from floats to integers, and integer powers. */
 #ifndef RELVM_KERNEL_CONVERSIONS_H
 #define RELVM_KERNEL_CONVERSIONS_H
 
@@ -7,9 +7,9 @@
 
 #include "kernel_math.h"
 
-/* Conversions from float to integer, with the results of NumPy on x86-64.  Values are truncated toward zero.  A value
-   out of range, or NaN, gives the smallest value of a 32 or 64-bit type, and the low bits of the 32-bit result for
-   narrower types. */
+/* Conversions from floats to integers, with the results of NumPy on x86-64.  Values are truncated toward zero.  NaN and
+   values out of range give the smallest value of int32_t and int64_t.  Narrower types have the low bits of the int32_t,
+   and uint32_t those of the int64_t.  uint64_t has the bits of the int64_t for values that are not in [2^63, 2^64). */
 static inline int64_t rvm_i64_of_f64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
@@ -35,9 +35,9 @@ RVM_NARROW(u16, uint16_t)
 RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
-/* Return x truncated toward zero and clamped to the range of the type.  NaN gives the lowest value.  gcc can turn two
-   successive selections into branches, which it does not vectorize; therefore rvm_saturate_u8 makes the first selection
-   by a bit mask. */
+/* Return x truncated toward zero and clamped to the range of the type.  NaN gives the lowest value.  rvm_saturate_u8
+   makes the first selection by a bit mask, because GCC can turn two successive selections into branches, which it does
+   not vectorize. */
 static inline uint8_t rvm_saturate_u8(float x) {
   const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
   return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);

@@ -12,15 +12,15 @@
 #include "float_bits.h"
 #include "reproducible.h"
 
-/* Returns a number with the magnitude of the first argument and the sign of the second. */
+/* Returns a number with the absolute value of the first argument and the sign of the second. */
 RVM_MATH float rvm_with_sign(float magnitude, float sign) {
   return rvm_f32_of_bits((rvm_bits_of_f32(magnitude) & INT32_MAX) | (rvm_bits_of_f32(sign) & INT32_MIN));
 }
 
-/* exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits.  254
-   more is twice the exponent bias, so that each half of these bits is the exponent of a factor.  2^n is the product of
-   two factors, which makes subnormal results exact.  Results of 0 and infinity are selected last, which is cheaper than
-   clamping x. */
+/* exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer n, which is then in the low bits of
+   the sum.  2^n is computed as the product of two factors, so that a subnormal result is rounded only once.  Adding
+   also 254, twice the exponent bias, makes the low bits the sum of the two factors' biased exponents.  Results of 0 and
+   infinity are selected last, which is cheaper than clamping x. */
 RVM_MATH float rvm_exp_f32(float x) {
   const float shift = 12582912.0f + 254.0f;
   const float shifted = RVM_FMA_F32(x, 1.44269504f, shift), n = shifted - shift;
@@ -39,7 +39,8 @@ RVM_MATH float rvm_exp_f32(float x) {
   return x > 88.75f ? INFINITY : p;
 }
 
-/* Returns 2^x for x in [-126, 126] with a relative error of 1e-7, for uses where this error has little weight. */
+/* Returns 2^x for x in [-126, 126] with a relative error of at most about 1e-7, for results in which this error has
+   little weight. */
 RVM_MATH float rvm_rough_exp2_f32(float x) {
   const float shift = 12582912.0f, shifted = x + shift, r = x - (shifted - shift);
   float p = 1.326955855e-3f;
@@ -66,8 +67,8 @@ RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   return RVM_FMA_F32(n, 0.693115234375f, low + f);
 }
 
-/* Replaces the logarithm of x - pole for special values: -infinity at the pole, NaN below it and for NaN, and infinity
-   for infinity. */
+/* Returns `log`, the logarithm of x, unless x is a special value.  `pole` is the x at which the logarithm is infinite.
+   The result is -infinity if x is `pole`, NaN if x is less than `pole` or NaN, and infinity if x is infinity. */
 RVM_MATH float rvm_log_ends_f32(float log, float x, float pole) {
   log = x > 3.40282347e38f ? x : log;
   log = x == pole ? -INFINITY : log;
@@ -84,8 +85,8 @@ RVM_MATH float rvm_log_f32(float x) {
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, n), x, 0.0f);
 }
 
-/* n is the exponent of 1 + x, rounded.  f = (1 + x) / 2^n - 1 is computed as x / 2^n - (1 - 1 / 2^n), which rounds only
-   once because 2^n is a power of two. */
+/* log(1 + x) = n ln 2 + log(1 + f) for 1 + x = 2^n (1 + f), f around 0.  f is computed as x / 2^n - (1 - 1 / 2^n),
+   which rounds only once because 2^n is a power of two. */
 RVM_MATH float rvm_log1p_f32(float x) {
   const int32_t power = (rvm_bits_of_f32(1.0f + x) - 0x3f3504f3) & -0x00800000;
   const int32_t inverse = 0x3f800000 - power; /* negative for x > 2^127 */
@@ -94,7 +95,8 @@ RVM_MATH float rvm_log1p_f32(float x) {
   return rvm_log_ends_f32(rvm_log_near_1_f32(f, -(float)(-(power >> 23))), x, -1.0f);
 }
 
-/* A polynomial near 0; elsewhere 1 - 2 / (exp(2 |x|) + 1), which is 1 from 9.01 on. */
+/* tanh(x) is computed by a polynomial for |x| < 0.65, and else as 1 - 2 / (exp(2 |x|) + 1) with the sign of x, which
+   rounds to 1 for |x| above 9.01. */
 RVM_MATH float rvm_tanh_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 9.02f ? 9.02f : magnitude;
   float p = -5.514808930e-3f;
@@ -107,8 +109,8 @@ RVM_MATH float rvm_tanh_f32(float x) {
   return rvm_with_sign(magnitude >= 0.65f ? far : p, x);
 }
 
-/* A polynomial near 0; elsewhere 1 - 2^q, where the polynomial q approximates log2(erfc |x|).  The result is 1 from
-   3.92 on. */
+/* erf(x) is computed by a polynomial for |x| < 0.9, and else as 1 - 2^q with the sign of x, where the polynomial q
+   approximates log2(erfc |x|).  The result rounds to 1 for |x| above 3.92. */
 RVM_MATH float rvm_erf_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 3.93f ? 3.93f : magnitude;
   float p = -6.053445977e-4f;
@@ -128,14 +130,14 @@ RVM_MATH float rvm_erf_f32(float x) {
   return magnitude >= 0.9f ? rvm_with_sign(far, x) : p;
 }
 
-/* Returns the sine or cosine of x.  |x| is n + r quarter turns; the result is the sine or cosine of r, with the sign of
-   quadrant n.
+/* Returns the sine or cosine of x.  |x| is n + r quarter turns, where n is an integer.  The result is the sine or the
+   cosine of r quarter turns.  Which of the two it is, and its sign, depend on n modulo 4.
 
-   n is needed modulo 4 only.  A float of at least 2^e is a multiple of 2^(e - 23).  Therefore the bits of 2 / pi that
-   are multiples of 2^(25 - e) do not change the result and are left out.  The product of x and the next 53 bits of 2 /
-   pi is then small enough, for floats below 2^(e + 26), to be rounded to n in double.  A fused multiply-add gives r,
-   and the following 53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for
-   trigonometric functions, 1983.
+   A float of at least 2^e is a multiple of 2^(e - 23).  Therefore the bits of 2 / pi that are multiples of 2^(25 - e)
+   only change n by a multiple of 4, and are left out.  The product of x and the next 53 bits of 2 / pi is then small
+   enough, for floats below 2^(e + 26), to be rounded to n in double.  A fused multiply-add gives r, and the following
+   53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for trigonometric
+   functions, 1983.
 
    Processors without a fused multiply-add use the C library. */
 #if defined __FMA__ || defined __ARM_FEATURE_FMA

@@ -1,7 +1,9 @@
 /* native_function.h: the header of generated routines, with one small function for each kind of statement.
 
-   `destination` is the register that receives an owned result, or NULL if the result is dropped.  `failure` is the
-   result register of the routine, which receives the error.  Arguments of calls are borrowed.  Read native.h first. */
+   `ctx` is the machine.  `destination` is the register that receives an owned result, or NULL if the result is dropped.
+   `failure` is the result register of the routine, which receives the error.  Arguments of calls are borrowed.  Names
+   such as anylist_setitem in comments are statements of routines, the functions of the program before they are printed
+   as C.  Read native.h first. */
 #ifndef RELVM_NATIVE_FUNCTION_H
 #define RELVM_NATIVE_FUNCTION_H
 
@@ -47,18 +49,19 @@ static inline void rvm_retain(rvm_value value) {
   if (rvm_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
 }
 
+/* Polls.  Fails if the run must end. */
 RVM_HELPER rvm_poll(rvm_machine *ctx, rvm_value *failure) {
   rvm_value error = RVM_NIL;
   rvm_status status = rvm_api->poll(ctx, &error);
   return status == RVM_OK ? RVM_OK : rvm_failed(error, status, failure);
 }
 
-/* Charges the entry of a routine, and polls if the fuel is used up. */
+/* Charges 1 unit of fuel at the start of a routine, and polls if the fuel is used up. */
 static inline rvm_status rvm_enter(rvm_machine *ctx, rvm_value *failure) {
   return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_poll(ctx, failure);
 }
 
-/* Notifies the debugger before a statement of a routine that is built for debugging. */
+/* Calls the debugger, if the machine has one, before a statement of a routine that was built for debugging. */
 static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t function, int32_t instruction,
                                   rvm_value *failure) {
   if (!(rvm_head(ctx)->watched_kinds & RVM_WATCH_STEPS)) return RVM_OK;
@@ -71,6 +74,7 @@ static inline rvm_status rvm_step(rvm_machine *ctx, const rvm_value *r, int32_t 
 #define RVM_WORDS(value) ((rvm_value){.tag = (value).tag, .as.i = (value).as.i})
 #define RVM_R(index) RVM_WORDS(r[index]) /* anylist_getitem */
 
+/* Copies a value without retaining it or releasing the old one. */
 static inline void rvm_move(rvm_value *destination, const rvm_value *value) {
   destination->tag = value->tag;
   destination->as.i = value->as.i;
@@ -145,8 +149,8 @@ static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx,
   return values;
 }
 
-/* Calls a function with many arguments.  Their operand words are static data, because C compilers are slow on large
-   arrays of expressions. */
+/* Calls a function with many arguments, which are given as operand words.  The words are static data, because C
+   compilers are slow on large arrays of expressions. */
 RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
                          int32_t count, rvm_value *destination, rvm_value *failure) {
   rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
@@ -165,8 +169,8 @@ RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_oper
   return arguments ? rvm_api->tail_call(ctx, callee, arguments, count, failure) : RVM_STACK_OVERFLOW;
 }
 
-/* Calls a builtin that calls no other function: directly, or as the entry `callee` of the function table if the machine
-   is watched. */
+/* Calls a builtin that calls no other function.  Calls its C function directly, or through `callee`, its entry in the
+   function table, if the machine is watched. */
 RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
                        int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -177,6 +181,7 @@ RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin buil
   return RVM_OK;
 }
 
+/* vm.builtin.copy */
 static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value *destination,
                                   rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, &value, 1, destination, failure);
@@ -185,6 +190,7 @@ static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value 
   return RVM_OK;
 }
 
+/* vm.builtin.tuple_getitem */
 static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value tuple, rvm_value index,
                                   rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
@@ -196,7 +202,7 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
   return RVM_OK;
 }
 
-/* check_prim_value_info */
+/* vm.builtin.check_prim_value_info */
 static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype,
                                           rvm_value subject, rvm_value *failure) {
   int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
@@ -206,7 +212,7 @@ static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, subject}, 3, NULL, failure);
 }
 
-/* check_tensor_info */
+/* vm.builtin.check_tensor_info */
 static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value rank,
                                           rvm_value dtype, rvm_value subject, rvm_value *failure) {
   int is_right = value.tag == RVM_TAG_TENSOR && (rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim) &&
@@ -215,16 +221,16 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, subject}, 4, NULL, failure);
 }
 
-/* Returns whether a call must go through the function table: the machine is watched, or the call would exceed a
-   limit. */
+/* Returns whether a call must go through the function table, because the machine is watched or a limit of nested calls
+   or of the C stack is reached. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
          rvm_stack_pointer() < head->lowest;
 }
 
-/* Opens the window of a callee at the top of the stack.  Returns its registers, or NULL if the call must go through the
-   function table. */
+/* Opens a window of `registers` registers at the top of the value stack, for a routine.  Returns its registers.
+   Returns NULL if the call must go through the function table instead. */
 static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
@@ -233,6 +239,7 @@ static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   return window;
 }
 
+/* Stores an argument in a register of the callee, which owns it. */
 static inline void rvm_pass(rvm_value *dst, rvm_value value) {
   rvm_move(dst, &value);
   rvm_retain(value);
@@ -261,7 +268,7 @@ static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count,
   rvm_take(destination, &result);
 }
 
-/* Closes the window of a routine that failed, or makes its tail call. */
+/* Closes the window of a routine that failed, or makes its tail call if `status` is RVM_TAIL_CALL. */
 RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_value *window, rvm_status status,
                            rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -280,8 +287,8 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.  Other callees are
-   called by the entry `builtin` of the function table. */
+/* vm.builtin.invoke_closure.  Calls a routine of this machine, or a closure over one, directly.  Calls other callees
+   through `builtin`, the builtin's entry in the function table. */
 RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
                       rvm_value *destination, rvm_value *failure) {
   rvm_value callee = RVM_WORDS(arguments[1]), *window;
@@ -309,8 +316,8 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked: calls `kernel` directly or, if the machine is watched, through `callee`, its value in the function
-   table. */
+/* call_cpacked.  Calls a kernel directly, or through `callee`, its entry in the function table, if the machine is
+   watched. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
                       int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -322,14 +329,14 @@ RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function ke
   return RVM_OK;
 }
 
-/* The operators of scalar_operators.def.  rvm_set_NAME computes a row here, and calls the runtime only for the
-   error. */
+/* Moves the error of a scalar operator that has no value for its operands to *failure, and returns its status. */
 RVM_HELPER rvm_scalar_op_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *failure) {
   rvm_value error = RVM_NIL;
   rvm_status status = rvm_api->scalar_op_fail(row, a, b, &error);
   return rvm_failed(error, status, failure);
 }
 
+/* rvm_set_NAME applies an operator of scalar_operators.def.  It calls the runtime only for an error. */
 #define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning)                                      \
   static inline rvm_status rvm_set_##name(rvm_value a, rvm_value b, rvm_value *destination, rvm_value *failure) { \
     rvm_value result;                                                                                             \
@@ -355,7 +362,7 @@ static inline rvm_status rvm_condition(rvm_value condition, int32_t *truth, rvm_
   return rvm_read_condition(condition, truth, failure);
 }
 
-/* ---- scalar functions: they return unboxed results, and store errors in the machine's head ---- */
+/* ---- scalar functions: C functions with unboxed parameters and results; errors are in the machine's head ---- */
 
 RVM_HELPER rvm_scalar_poll(rvm_machine *ctx) { return rvm_api->poll(ctx, &rvm_head(ctx)->error); }
 
@@ -363,6 +370,7 @@ static inline rvm_status rvm_scalar_enter(rvm_machine *ctx) {
   return --rvm_head(ctx)->fuel > 0 ? RVM_OK : rvm_scalar_poll(ctx);
 }
 
+/* Returns the error of a scalar function that failed, owned, and clears it in the machine's head. */
 static inline rvm_value rvm_scalar_error(rvm_machine *ctx) {
   rvm_value error = rvm_head(ctx)->error;
   rvm_head(ctx)->error.tag = RVM_TAG_NIL;
@@ -380,8 +388,8 @@ RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t callee, const rvm_valu
   return status;
 }
 
-/* Checks that the result of a call has a tag.  Otherwise stores the error in the machine's head, and returns its
-   status. */
+/* Checks that a call succeeded with a result of the given tag.  Otherwise stores the error in the machine's head, and
+   returns its status. */
 RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
@@ -393,14 +401,14 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   return status;
 }
 
-/* Calls entry `callee` of the function table. */
+/* Calls entry `callee` of the function table, which must return a scalar of the given tag. */
 RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t callee, const rvm_value *arguments, int32_t count, int64_t tag,
                            rvm_value *result) {
   rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[callee], arguments, count, result);
   return rvm_scalar_result(ctx, status, tag, result);
 }
 
-/* Ends a scalar function that failed, or makes its tail call. */
+/* Adds a line to the error of a scalar function that failed, or makes its tail call if `status` is RVM_TAIL_CALL. */
 RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
   if (status != RVM_TAIL_CALL) {
     rvm_api->trace(rvm_head(ctx)->error, name, -1);

@@ -6,8 +6,8 @@
 #include "native.h"
 
 /* Checks that the arguments match `expected`.  For each tensor, `expected` has the dtype, the rank, and the dimensions:
-   a size >= 0, or -1 - k for size variable k.  The first dimension that names a size variable sets sizes[k]; every
-   later one must be equal.  Fails with ARGUMENT_ERROR, TYPE_ERROR or SHAPE_ERROR. */
+   a size >= 0, or -1 - k for size variable k.  The first dimension with size variable k sets sizes[k], and all later
+   ones must be equal to it.  Sets *result to NIL.  Fails with ARGUMENT_ERROR, TYPE_ERROR or SHAPE_ERROR. */
 static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64_t *expected, int32_t tensors,
                                                                      int32_t size_count, int64_t *sizes,
                                                                      const rvm_value *arguments, int32_t count,
@@ -38,9 +38,9 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
   return RVM_OK;
 }
 
-/* The message if a tensor does not have the size of a compound dimension such as n * 2. */
+/* The message for a dimension that differs from a compound expression such as n * 2. */
 #define RVM_SIZE_MISMATCH "kernel: expected a size of %lld, got %lld"
-/* Fails because rvm_stack_left is less than the `needed` bytes. */
+/* Fails with STACK_OVERFLOW because rvm_stack_left is less than the `needed` bytes. */
 static __attribute__((noinline, unused)) rvm_status rvm_kernel_fail_stack(void *self, const char *name, int64_t needed,
                                                                           rvm_value *result) {
   return rvm_api->fail(
@@ -49,8 +49,8 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_fail_stack(void *
       name, (long long)needed, (long long)rvm_stack_left(self));
 }
 
-/* Runs the iterations [0, count) of a loop.  Distributes them to the threads of the machine `self` if it is not NULL
-   and there are more than `grain` iterations. */
+/* Runs the iterations [0, count) of a loop.  Uses the threads of the machine `self` if `self` is not NULL and there are
+   more than `grain` iterations, else only the calling thread. */
 static inline void rvm_parallel(void *self, rvm_part part, const void *shared, int64_t count, int64_t grain) {
   if (count <= 0) return;
   if (self && count > grain)

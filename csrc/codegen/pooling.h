@@ -14,11 +14,13 @@ static inline float rvm_larger_or_nan(float total, float element) {
   return ((element > total) | (element != element)) ? element : total;
 }
 
-/* Computes columns [first, first + count) of one row of the result.  x: the plane.  y: the first row of the window. */
+/* Computes columns [first, first + count) of one row of the result, from out[first] on.  x: the plane.  y: the row of
+   the plane at which the windows begin, which may be negative. */
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
                                                           const float *x, int64_t y, int64_t first, int64_t count) {
   const int64_t window_width = args->window_width, stride = args->stride_x, dilation = args->dilation_x;
-  float line[RVM_POOL_LINE]; /* the maximum of the rows of the window, for each column that the windows read */
+  /* For each column of the plane that the windows read: the maximum over the rows of the window. */
+  float line[RVM_POOL_LINE];
   const int64_t span = (count - 1) * stride + (window_width - 1) * dilation + 1, left = first * stride - args->pad_x;
   const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
   const int64_t end = args->width - left < span ? args->width - left : span;
@@ -42,8 +44,9 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
 }
 
 /* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x
-   out_width.  Elements outside a plane do not count.  (window_width - 1) * dilation_x < RVM_POOL_LINE.  The sizes of
-   windows, strides and dilations are constants where this is inlined, as far as the caller knows them. */
+   out_width.  Elements outside a plane are ignored.  Requires (window_width - 1) * dilation_x < RVM_POOL_LINE.  A
+   caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this
+   function. */
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
   const int64_t columns = args->out_width;
   const int64_t most = (RVM_POOL_LINE - 1 - (args->window_width - 1) * args->dilation_x) / args->stride_x + 1;
@@ -52,7 +55,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
     for (int64_t row = 0; row < args->out_height; row++, out += columns) {
       const int64_t y = row * args->stride_y - args->pad_y;
-      if (columns <= most) { /* a separate call keeps a known number of columns constant */
+      if (columns <= most) { /* a separate call: here `columns` is a constant if out_width is one */
         rvm_max_pool_columns(args, out, x, y, 0, columns);
         continue;
       }

@@ -1,8 +1,9 @@
 /* winograd.h: convolutions by windows of 3 x 3 with 16 instead of 36 products for each tile of 2 x 2 results.
 
-   A tile's results are A' ((G g G') * (B' d B)) A: g the window's weights, d the 4 x 4 elements that the tile sees,
-   * element by element, added up over the channels; what stands for G g G' is computed when the program is built.
-   Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
+   The results of a tile are A' m A, where m is the sum over the channels of (G g G') * (B' d B).  A, B and G are
+   constant matrices, ' transposes, and * multiplies element by element.  g has the 3 x 3 weights of a filter, and d the
+   4 x 4 elements that the windows of the tile read.  G g G' is computed when the program is built, and is the argument
+   u.  Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
 #ifndef RELVM_WINOGRAD_H
 #define RELVM_WINOGRAD_H
 
@@ -14,25 +15,28 @@
 #include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
+/* Memory for the pairs of elements that a line of tiles reads, including the lanes after the last tile. */
 enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 
-/* Differences of larger elements may overflow, or be NaN, although the result is finite: blocks with such elements are
-   computed by rvm_winograd_plain. */
+/* Sums and differences of larger elements may be infinite or NaN although the result is finite.  The generated kernel
+   computes blocks with such elements by rvm_winograd_plain. */
 #define RVM_WINOGRAD_LARGEST 1e30f
 
-/* Returns the first of the two rows of the result that belong to a line of tiles.  The second is `spread` rows below
-   it, like adjacent rows of the window. */
+/* Returns the first of the two rows of the result that a line of tiles computes.  `spread` is the dilation of the
+   window.  The second row is `spread` rows below the first, as are adjacent rows of the window. */
 static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
   return line / spread * (2 * spread) + line % spread;
 }
 
-/* Returns the distance between the elements p and p + 1 of B' d B in v: not a multiple of the cache's ways. */
+/* Returns the distance between the elements p and p + 1 of B' d B in v.  The additional lanes keep the distance from
+   being a power of two, which would put all these elements in the same cache set. */
 static inline int64_t rvm_winograd_stride(int64_t channels, int64_t columns) {
   return channels * columns + RVM_WINOGRAD_LANES;
 }
 
-/* Reads `pairs` pairs of elements of a row of the image from `column` on: the first of each pair into `even`, the
-   second into `odd`, and 0 outside the image.  Returns how many elements are too large. */
+/* Reads `pairs` pairs of elements of a row of the plane from `column` on.  Stores the first element of each pair in
+   `even` and the second in `odd`.  Elements outside the plane are 0.  Returns the number of pairs with an element that
+   is NaN or too large (RVM_WINOGRAD_LARGEST). */
 static int64_t rvm_winograd_read_row(const float *plane, int64_t height, int64_t width, int64_t row, int64_t column,
                                      int64_t pairs, float *even, float *odd) {
   float line[2 * RVM_WINOGRAD_PAIRS];
@@ -58,12 +62,12 @@ static int64_t rvm_winograd_read_row(const float *plane, int64_t height, int64_t
   return too_large;
 }
 
-/* Stores element p of B' d B of tile first_tile + j in channel c at v[p * stride + c * columns + j], for j < tiles, and
-   0 for tiles <= j < columns; stride is rvm_winograd_stride.  Tiles are counted in row-major order.  *too_large becomes
-   the number of elements that are too large.
+/* Computes B' d B.  Element p of tile first_tile + j in channel c becomes v[p * stride + c * columns + j] for j <
+   tiles; for tiles <= j < columns, v is 0.  `stride` is rvm_winograd_stride.  Tiles are counted in row-major order.
+   *too_large becomes 0 if no element is too large (RVM_WINOGRAD_LARGEST), else a positive number.
 
-   planes: `channels` planes of height x width elements, surrounded by zeros, `top` rows above and `left` columns to the
-   left.  spread: the dilation of the window. */
+   planes: `channels` planes of height x width elements.  Each is surrounded by zeros, `top` rows above and `left`
+   columns to the left.  spread: the dilation of the window. */
 static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *args) {
   const rvm_winograd_input_arguments a = *args;
   const int64_t stride = rvm_winograd_stride(a.channels, a.columns);
@@ -82,7 +86,7 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
         too_large += rvm_winograd_read_row(plane, a.height, a.width, row + r * a.spread, column, end - begin + 1,
                                            even[r], odd[r]);
       float *restrict out = a.v + c * a.columns + begin;
-      /* Lanes behind the last tile of the line are overwritten by the next line or channel. */
+      /* This also writes lanes after the last tile of the line, which the next line or channel overwrites. */
       for (int64_t j = 0; j < end - begin; j += RVM_WINOGRAD_LANES) {
         RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {
@@ -117,9 +121,8 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
   *a.too_large = too_large;
 }
 
-/* m[(p * rows + r) * columns + j] = the sum over c of
-   u[(p * filters + r) * channels + c] * v[p * stride + c * columns + j].  rows and columns are constants where this is
-   inlined. */
+/* Computes m for `rows` filters: m[(p * rows + r) * columns + j] is the sum over c < channels of u[(p * filters + r) *
+   channels + c] * v[p * stride + c * columns + j].  args->rows must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_winograd_product(const rvm_winograd_product_arguments *args) {
   const int64_t stride = rvm_winograd_stride(args->channels, args->columns);
   for (int p = 0; p < 16; p++)
@@ -135,7 +138,8 @@ static inline RVM_ALWAYS_INLINE void rvm_winograd_product(const rvm_winograd_pro
                                            .tile_stride = args->columns});
 }
 
-/* out[(r * 2 + a) * 2 * columns + 2 * j + b] = element (a, b) of A' m A of tile j, filter r. */
+/* Computes the results A' m A of each tile: element (a, b) of tile j and filter r becomes out[(r * 2 + a) * 2 * columns
+   + 2 * j + b]. */
 static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments *args) {
   const int64_t rows = args->rows, columns = args->columns, stride = rows * columns;
   for (int64_t r = 0; r < rows; r++) {
@@ -146,9 +150,9 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
       float t[2][4];
 #pragma GCC unroll 4
       for (int s = 0; s < 4; s++) {
-        const float *at = source + s * stride + j;
-        t[0][s] = at[0] + at[4 * stride] + at[8 * stride];
-        t[1][s] = at[4 * stride] - at[8 * stride] - at[12 * stride];
+        const float *element = source + s * stride + j;
+        t[0][s] = element[0] + element[4 * stride] + element[8 * stride];
+        t[1][s] = element[4 * stride] - element[8 * stride] - element[12 * stride];
       }
       above[2 * j] = t[0][0] + t[0][1] + t[0][2];
       above[2 * j + 1] = t[0][1] - t[0][2] - t[0][3];
@@ -158,8 +162,8 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
   }
 }
 
-/* Computes what rvm_winograd_input, _product and _output compute together, but by the definition of a convolution.
-   Recovers the weights g from G g G'. */
+/* Computes the same results as rvm_winograd_output, but directly by the definition of a convolution.  The weights g are
+   recovered from u = G g G'. */
 static RVM_NOINLINE void rvm_winograd_plain(const rvm_winograd_plain_arguments *args) {
   const rvm_winograd_plain_arguments a = *args;
   for (int64_t r = 0; r < a.rows; r++) {

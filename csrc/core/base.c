@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Tests build with -DRVM_ALLOCATION_FAILS=function. It is called before each allocation, which fails if it returns
+/* Tests build with -DRVM_ALLOCATION_FAILS=function.  It is called before each allocation, which fails if it returns
    nonzero. */
 #ifdef RVM_ALLOCATION_FAILS
 int RVM_ALLOCATION_FAILS(void);
@@ -26,6 +26,7 @@ static int is_within_budget(size_t size_bytes) {
   return size_bytes == 0 || (budget->remaining > 0 && size_bytes <= (uint64_t)budget->remaining);
 }
 
+/* Returns whether an allocation may go ahead.  Reclaims cached memory if the budget is exhausted. */
 static int may_allocate(size_t size_bytes) {
   int is_limited = budget && !budget->refuses_nothing;
   if (is_limited) budget->refused = 0;
@@ -45,7 +46,7 @@ void rvm_budget_relax(int relaxed) {
   if (budget) budget->refuses_nothing = relaxed;
 }
 
-/* Charges a new block to the budget. The charge is the block's usable size, which is what rvm_free credits. */
+/* Charges a new block to the budget.  The charge is the block's usable size, which is what rvm_free credits. */
 static void *charge(void *block) {
   if (!budget || !block) return block;
   int64_t size_bytes = (int64_t)malloc_usable_size(block);

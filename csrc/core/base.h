@@ -1,5 +1,5 @@
-/* base.h: memory allocation, allocation budgets and overflow-checked arithmetic on sizes.  The runtime allocates
-   through these functions only. */
+/* base.h: memory allocation, allocation budgets and overflow-checked arithmetic on sizes.  All other C files of the
+   runtime allocate through these functions. */
 #ifndef RELVM_BASE_H
 #define RELVM_BASE_H
 
@@ -25,15 +25,17 @@ void rvm_free(void *block);
 void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
 /* Maps zeroed pages, which are committed when first written to.  Returns NULL on failure.  The budget does not count
-   them. */
+   these pages. */
 void *rvm_map(size_t size_bytes);
 void rvm_unmap(void *block, size_t size_bytes);
 
-/* The limit on the memory that a run has allocated at any time.  Allocations also cost fuel. */
+/* A limit on the bytes that are allocated and not yet freed.  Allocations also cost fuel, the steps that a machine may
+   take before it checks the limits of its run (vm/machine.h). */
 typedef struct rvm_budget {
-  int64_t limit, remaining; /* remaining < 0: a block was larger than requested, or refusals were off */
-  int64_t *fuel;            /* decremented by 1 for each 64 bytes */
-  /* Frees cached memory before an allocation is refused; may be NULL. */
+  int64_t limit,
+      remaining; /* remaining < 0 is possible: blocks can be larger than requested, and refusals can be off */
+  int64_t *fuel; /* decremented by 1 for each 64 bytes */
+  /* Frees cached memory.  Called before an allocation is refused.  May be NULL. */
   void (*reclaim)(void *host);
   void *host;
   size_t refused;          /* size of the last allocation if the budget refused it, else 0 */
@@ -45,10 +47,10 @@ typedef struct rvm_budget {
 rvm_budget *rvm_budget_set(rvm_budget *next);
 /* Returns this thread's budget if it refused the last allocation, else NULL. */
 const rvm_budget *rvm_budget_refusing(void);
-/* If `relaxed`, this thread's budget counts allocations without refusing any, until called again with 0. */
+/* If `relaxed` is 1, this thread's budget counts allocations but refuses none, until a call with 0. */
 void rvm_budget_relax(int relaxed);
 
-/* Marks cached memory as inaccessible, so that AddressSanitizer reports uses of it. */
+/* Mark memory as inaccessible, so that AddressSanitizer reports every access, and as accessible again. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define RVM_POISON(start, size_bytes) ASAN_POISON_MEMORY_REGION(start, size_bytes)
@@ -58,7 +60,7 @@ void rvm_budget_relax(int relaxed);
 #define RVM_UNPOISON(start, size_bytes) ((void)(size_bytes))
 #endif
 
-/* Store the result and return 1, or return 0 on overflow. */
+/* Store the result of int64 arithmetic and return 1.  Return 0 on overflow. */
 static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
 static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
   return !__builtin_sub_overflow(a, b, difference);
@@ -67,6 +69,7 @@ static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
   return !__builtin_mul_overflow(a, b, product);
 }
 
+/* Rounds up to a multiple of RVM_ALIGNMENT. */
 static inline int64_t rvm_align(int64_t size_bytes) { return (size_bytes + RVM_ALIGNMENT - 1) & -RVM_ALIGNMENT; }
 
 #endif

@@ -10,15 +10,19 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+/* The words of CPUID that contain feature bits, named after the leaf and the register EBX, ECX or EDX.  Leaf 7 has the
+   subleaves 0 and 1; EXTENDED is leaf 0x80000001. */
 enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, WORD_COUNT };
 
-/* Returns XCR0, the register sets that the operating system saves: bits 1 and 2 for AVX, also 5 to 7 for AVX-512. */
+/* Returns the low half of XCR0, a bit set of the kinds of registers that the operating system saves.  AVX needs bits 1
+   and 2.  AVX-512 needs bits 5 to 7 as well. */
 static unsigned saved_state(void) {
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
 
+/* Returns one bit for each row of cpu_features.def, from bit 0. */
 static uint64_t read_features(void) {
   unsigned words[WORD_COUNT] = {0}, a, b, c, d, leaves;
   if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;
@@ -36,10 +40,11 @@ static uint64_t read_features(void) {
 }
 
 uint64_t rvm_cpu_features(void) {
-  static _Atomic uint64_t known; /* complement of the features, so that 0 means not read yet; CPUID takes microseconds
-                                    on a virtual machine */
-  uint64_t missing = atomic_load_explicit(&known, memory_order_relaxed);
-  if (!missing) atomic_store_explicit(&known, missing = ~read_features(), memory_order_relaxed);
+  /* A cache, because CPUID takes microseconds on a virtual machine.  It holds the complement of the features, so that 0
+     means that they have not been read yet. */
+  static _Atomic uint64_t cached;
+  uint64_t missing = atomic_load_explicit(&cached, memory_order_relaxed);
+  if (!missing) atomic_store_explicit(&cached, missing = ~read_features(), memory_order_relaxed);
   return ~missing;
 }
 
@@ -60,6 +65,8 @@ uint64_t rvm_cpu_features(void) { return 0; }
 void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
 #endif
 
+enum { HIGHEST_LEVEL = 4 }; /* x86-64-v4 */
+
 static const struct {
   char option[20];
   int level;
@@ -69,17 +76,19 @@ static const struct {
 #undef FEATURE
 };
 
-/* Returns the features that one word of a feature list names: a row of cpu_features.def, or an x86-64 level and all
-   levels below it.  Returns 0 if the word is unknown. */
+/* Returns the features that one word of a feature list names: the feature of a row of cpu_features.def, or all features
+   of an x86-64 psABI level (x86-64-v2 to x86-64-v4) and the levels below it.  Returns 0 if the word is unknown. */
 static uint64_t features_of_word(const char *word, size_t length) {
   static const char level_prefix[] = "x86-64-v";
   const size_t prefix = sizeof level_prefix - 1;
-  const int level = length == prefix + 1 && memcmp(word, level_prefix, prefix) == 0 ? word[prefix] - '0' : 0;
+  int level = length == prefix + 1 && memcmp(word, level_prefix, prefix) == 0 ? word[prefix] - '0' : 0;
+  if (level > HIGHEST_LEVEL) level = 0;
   uint64_t features = 0;
-  for (int i = 0; i < RVM_CPU_FEATURE_COUNT; i++)
-    if ((level && rows[i].level && rows[i].level <= level && level <= 4) ||
-        (strlen(rows[i].option) == length && memcmp(rows[i].option, word, length) == 0))
-      features |= (uint64_t)1 << i;
+  for (int i = 0; i < RVM_CPU_FEATURE_COUNT; i++) {
+    const int is_in_level = rows[i].level && rows[i].level <= level;
+    const int is_named = strlen(rows[i].option) == length && memcmp(rows[i].option, word, length) == 0;
+    if (is_in_level || is_named) features |= (uint64_t)1 << i;
+  }
   return features;
 }
 

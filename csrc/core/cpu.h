@@ -14,9 +14,9 @@ _Static_assert(RVM_CPU_FEATURE_COUNT <= 63, "rvm_cpu_features has a bit for each
 
 /* Writes the processor's brand string, for messages, to `name`, a buffer of at least 49 bytes. */
 void rvm_cpu_name(char *name);
-/* Checks a native section's list of required features, such as "x86-64-v4 avx512vnni".  Returns 1 if the processor
-   lacks one of them or a word is unknown, and writes these words to `missing`, truncated to whole words if the
-   buffer is too small. */
+/* Compares this processor with a list of required features, such as "x86-64-v4 avx512vnni".  Returns 0 if it has all of
+   them.  Otherwise returns 1 and writes the words for missing or unknown features to `missing`, separated by ", ".
+   Omits the last ones if the buffer is too small. */
 int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
 
 #endif

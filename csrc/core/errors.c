@@ -22,7 +22,8 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   return status;
 }
 
-/* Longer messages are truncated: they may quote strings of any length, and hosts scan messages repeatedly. */
+/* The length at which messages are truncated.  A message may quote a string of any length, and hosts may scan it
+   repeatedly. */
 enum { MAX_MESSAGE_BYTES = 1 << 16 };
 
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
@@ -52,7 +53,8 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   return status;
 }
 
-/* A trace is one block with space for RVM_TRACE_LINES lines with truncated names, and the closing line. */
+/* A trace is one block with space for RVM_TRACE_LINES lines with truncated names, and for the closing line that counts
+   the omitted frames. */
 enum {
   TRACE_NAME_BYTES = 80,
   TRACE_LINE_BYTES = TRACE_NAME_BYTES + 50,

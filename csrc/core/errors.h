@@ -8,8 +8,8 @@
 /* The maximum number of lines in a trace; further frames are only counted. */
 #define RVM_TRACE_LINES 20
 
-/* Stores an OUT_OF_MEMORY error in *result, if `result` is not NULL, and returns the status.  The error is a
-   constant that needs no memory; if a budget refused the allocation, it is a new error that states the sizes. */
+/* Stores an OUT_OF_MEMORY error in *result, if `result` is not NULL, and returns the status.  The error is a constant,
+   which needs no memory.  But if a budget refused the allocation, the error is a new one that states the sizes. */
 rvm_status rvm_out_of_memory(rvm_value *result);
 /* Appends "  in NAME at instruction K" to an error's trace, or "  in NAME" if `instruction` is negative. */
 void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction);
@@ -21,7 +21,7 @@ void rvm_error_close_trace(rvm_value error);
   do {                                                                                                \
     if (!(pointer)) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL", __func__, #pointer); \
   } while (0)
-/* Returns ARGUMENT_ERROR from the calling public function if its count or size is negative. */
+/* Returns ARGUMENT_ERROR from the calling public function if its argument `count`, a count or size, is negative. */
 #define RVM_EXPECT_COUNT(count, error)                                                                   \
   do {                                                                                                   \
     if ((count) < 0)                                                                                     \
@@ -38,9 +38,10 @@ void rvm_error_close_trace(rvm_value error);
                       #array, (long long)(count), #count);                                                            \
   } while (0)
 
-/* Fails with TYPE_ERROR because values[index] is malformed.  The message begins with `subject` and the index. */
+/* Fails with TYPE_ERROR because `value`, element `index` of an array from the host, is malformed.  The message begins
+   with `subject` and the index. */
 rvm_status rvm_fail_unsound(const char *subject, int32_t index, rvm_value value, rvm_value *error);
-/* Checks that `count` values from the host are well-formed (rvm_value_is_sound). */
+/* Checks that `count` values from the host are well-formed (rvm_value_is_sound).  Fails with TYPE_ERROR, as above. */
 static inline rvm_status rvm_expect_sound(const char *subject, const rvm_value *values, int32_t count,
                                           rvm_value *error) {
   for (int32_t i = 0; i < count; i++)

@@ -1,8 +1,8 @@
 /* host_values.c: the public constructors of tuples and lists, which check their items. */
 #include "private_tensor.h"
 
-/* Replaces the items of a new tuple or list by admitted ones (rvm_value_admit).  On failure, releases the object and
-   stores the error in *object. */
+/* Replaces those items of a new tuple or list that need admission (rvm_value_admit) by private copies.  On failure,
+   releases the tuple or list and stores the error in *object. */
 static rvm_status admit_items(rvm_value *object) {
   int32_t size;
   rvm_value *items = rvm_value_items(*object, &size);

@@ -1,5 +1,5 @@
-/* number_format.c: converts numbers to and from text independently of the locale: printf and strtod are called
-   without a decimal point. */
+/* number_format.c: converts numbers to and from text independently of the locale.  strtod gets digits and an exponent
+   without a decimal point, and the digits that printf writes are picked out without the point. */
 #include "cold.h"
 
 #include "number_format.h"
@@ -15,8 +15,8 @@
 
 enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
-/* For each float dtype: the number of decimal digits that always survive a round trip, the number that identifies
-   every value, and the smallest normal number. */
+/* For each float dtype: the number of decimal digits that every normal number keeps (FLT_DIG in C), the number that
+   distinguishes all values (FLT_DECIMAL_DIG), and the smallest normal number. */
 static const struct {
   int32_t dtype, kept, needed;
   double normal;
@@ -44,7 +44,8 @@ static void next_digits(char *digits, int32_t *exponent) {
   }
 }
 
-/* Finds the fewest digits that round to `value`, which is positive: value = 0.DIGITS * 10^exponent. */
+/* Finds the fewest digits with which 0.DIGITS * 10^exponent reads back as `value`, which is positive.  The search
+   starts at the digits that a normal number keeps: shorter numbers then end with zeros, which are removed. */
 static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], int32_t *exponent) {
   size_t row = dtype == RVM_DTYPE_f16 ? 0 : dtype == RVM_DTYPE_f32 ? 1 : 2;
   int32_t count = value < floats[row].normal ? 1 : floats[row].kept;
@@ -58,7 +59,9 @@ static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], i
     digits[written] = '\0';
     *exponent = (int32_t)strtol(next + 1, NULL, 10) + 1;
     if (number_of(dtype, digits, *exponent) == value) break;
-    next_digits(digits, exponent); /* above a power of two, numbers are spaced farther apart than below it */
+    /* The next number of this length may also read back as `value`: above a power of two, floats are spaced farther
+       apart than below it. */
+    next_digits(digits, exponent);
     if (number_of(dtype, digits, *exponent) == value) break;
   }
   for (size_t length = strlen(digits); length > 1 && digits[length - 1] == '0'; length--) digits[length - 1] = '\0';
@@ -125,12 +128,12 @@ static int32_t integer_read(rvm_text text, int negative, int is_signed, void *el
   return 1;
 }
 
-/* USED_DIGITS: enough digits to decide how any decimal rounds to f64.  EXPONENT_LIMIT: larger exponents give the
-   same result. */
+/* USED_DIGITS digits decide how any decimal number rounds to f64.  Exponents beyond EXPONENT_LIMIT give the same result
+   as the limit. */
 enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
 
-/* Rewrites DIGITS [. DIGITS] [e EXPONENT] as digits without a point and an exponent, in `buffer`.  Returns 0 if the
-   text does not have this form. */
+/* Rewrites a decimal number, with an optional point and exponent, as "DIGITSeEXPONENT" in `buffer`, and returns 1.
+   Returns 0 if the text is not such a number. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
   int64_t exponent = 0, i = 0;
   int32_t used = 0, digits = 0, after_point = 0, is_inexact = 0;
@@ -163,8 +166,9 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
     exponent += negative ? -stated : stated;
   }
   if (used == 0) buffer[used++] = '0';
-  if (is_inexact)
-    buffer[used - 1] |= 1; /* an omitted digit is not 0, so the number is not halfway between two floats */
+  /* An omitted digit is not 0, so the number is not halfway between two floats.  An odd last digit ensures that the
+     digits used are not either. */
+  if (is_inexact) buffer[used - 1] |= 1;
   exponent = exponent < -EXPONENT_LIMIT ? -EXPONENT_LIMIT : exponent > EXPONENT_LIMIT ? EXPONENT_LIMIT : exponent;
   snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);
   return 1;

@@ -60,8 +60,8 @@ static void error_free(rvm_error *error) {
   rvm_free(error);
 }
 
-/* Frees an object without items.  A tensor releases its strings, or its owner, which
-   has no owner itself (rvm_tensor_view), so the recursion is at most two levels deep. */
+/* Frees an object whose items, if it had any, have been released.  Freeing a tensor may release its owner or its
+   strings.  An owner has no owner itself (rvm_tensor_view), so the recursion is at most two levels deep. */
 static void leaf_free(rvm_object *object) {
   switch (object->tag) {
     case RVM_TAG_TENSOR: tensor_free((rvm_tensor *)object); return;
@@ -82,8 +82,10 @@ static int drop_reference(rvm_object *object) {
   return object->references == 0;
 }
 
-/* Frees nested tuples, lists and closures without recursion.  The count of an object being freed is the number of
-   items yet to be released; the item just beyond it holds the pointer back to the parent. */
+/* Frees an object and, without recursion, the objects to which only it refers.  The loop descends into each item that
+   must be freed; `parent` is then the object that contains the current one.  The count of an object is the number of
+   its items that have not been released yet.  While the object in the item at that index is being freed, the item
+   stores the parent of the containing object instead. */
 void rvm_object_release(rvm_object *object) {
   if (!drop_reference(object)) return;
   rvm_object *parent = NULL;

@@ -8,6 +8,7 @@
 static inline void rvm_retain(rvm_value value) {
   if (rvm_value_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
 }
+/* Drops a reference, and frees the object if it was the last one. */
 void rvm_object_release(rvm_object *object);
 static inline void rvm_release(rvm_value *value) {
   rvm_value old = *value;
@@ -15,7 +16,7 @@ static inline void rvm_release(rvm_value *value) {
   if (rvm_value_is_object(old)) rvm_object_release(old.as.object);
 }
 
-/* Returns the items of a tuple or list, borrowed. */
+/* Returns the items of a tuple or list, borrowed, and stores their number in *size. */
 static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
   if (value.tag == RVM_TAG_LIST) {
     *size = value.as.list->size;

@@ -1,4 +1,5 @@
-/* object_freelist.c: free lists of small objects.  A thread uses the lists of the machine that it entered last. */
+/* object_freelist.c: free lists of small objects.  A thread uses the lists of the machine that it entered last and has
+   not left. */
 #include "object_freelist.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@ typedef struct rvm_dead_object {
   struct rvm_dead_object *next;
 } dead_object;
 
-/* The machine that this thread entered last. */
+/* The free lists of the machines that this thread has entered, linked by `outer`, innermost first. */
 static _Thread_local rvm_objects *innermost;
 
 void rvm_objects_enter(rvm_objects *objects) {
@@ -15,7 +16,7 @@ void rvm_objects_enter(rvm_objects *objects) {
   innermost = objects;
 }
 
-/* Removes `objects` from the stack of entered machines.  It need not be on top. */
+/* Removes `objects` from the list of entered machines.  A thread need not leave machines in reverse order. */
 void rvm_objects_leave(rvm_objects *objects) {
   for (rvm_objects **link = &innermost; *link; link = &(*link)->outer) {
     if (*link != objects) continue;

@@ -13,14 +13,15 @@ enum { RVM_OBJECT_STEP = 16, RVM_OBJECT_CLASSES = 64, RVM_KEPT_OBJECT_BYTES = 1 
 typedef struct rvm_objects {
   struct rvm_dead_object *kept[RVM_OBJECT_CLASSES + 1]; /* indexed by class, the block's size in steps */
   int64_t kept_bytes;
-  struct rvm_objects *outer; /* the machine that this thread had entered before */
+  struct rvm_objects *outer; /* the lists that this thread used before it entered */
 } rvm_objects;
 
-/* rvm_objects_enter makes this thread allocate from and free to these lists until rvm_objects_leave.  Blocks are not
-   tied to a machine: an object may be allocated under one and freed under another or none. */
+/* rvm_objects_enter makes this thread allocate from and free to these lists until rvm_objects_leave.  Blocks do not
+   belong to a machine: an object may be allocated from the lists of one machine and freed to those of another, or to
+   none. */
 void rvm_objects_enter(rvm_objects *objects);
 void rvm_objects_leave(rvm_objects *objects);
-/* Leaves, if this thread has not yet done so, and frees the cached blocks. */
+/* Leaves the lists (rvm_objects_leave), if this thread has not left them yet, and frees the cached blocks. */
 void rvm_objects_close(rvm_objects *objects);
 
 /* Allocate and free an object.  The allocators return NULL if there is no memory, and store the block's size class

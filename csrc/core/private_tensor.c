@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+/* Follows the owners of a tensor to the object that provides its memory: a storage, or a tensor that is a constant,
+   wraps memory of the host, or contains its elements itself. */
 static const rvm_object *memory_of(const rvm_tensor *tensor) {
   while (tensor->base.references >= 0 && !tensor->release && tensor->owner && tensor->owner->tag == RVM_TAG_TENSOR)
     tensor = (const rvm_tensor *)tensor->owner;
@@ -42,7 +44,7 @@ int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t 
   return !(bits & ~mask_of(dtype));
 }
 
-/* Reads each byte once, because another thread may change it meanwhile. */
+/* Copies elements in canonical form.  Reads each byte only once, because the host may change it meanwhile. */
 static void copy_canonical(int32_t dtype, uint8_t *restrict dst, const uint8_t *restrict src, int64_t size_bytes) {
   const uint8_t mask = mask_of(dtype);
   if (is_bool(dtype))

@@ -1,31 +1,32 @@
-/* private_tensor.h: protection from a host that changes elements while the machine uses them.  A private tensor is a
-   constant or lies in a storage that was never shared with the host; other tensors are copied before elements are
-   checked and then relied on. */
+/* private_tensor.h: protection from a host that changes elements while the machine uses them.  The elements of a
+   private tensor are a constant, or are in a storage that was never shared with the host.  Before the runtime checks
+   elements of another tensor and then relies on the check, it makes a private copy. */
 #ifndef RELVM_PRIVATE_TENSOR_H
 #define RELVM_PRIVATE_TENSOR_H
 
 #include "storage_pool.h"
 #include "tensor.h"
 
-/* Returns whether the host cannot change the elements: they are a constant or lie in a storage that was never
-   shared. */
+/* Returns whether the tensor is private. */
 int32_t rvm_tensor_is_private(const rvm_tensor *tensor);
 /* Marks the tensor's storage, if it has one, as shared with the host for as long as the storage is in use. */
 void rvm_tensor_share(const rvm_tensor *tensor);
-/* Returns whether the only path to the elements is a single reference to this tensor. */
+/* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
+   storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
-/* Stores a private tensor with the same elements in *result: the tensor itself, retained, if it is private, else a
-   copy with canonical elements.  Tensors of strings are immutable and never copied.  The copy is allocated from
+/* Stores a private tensor with the same elements in *result.  If the tensor is private, or a tensor of strings, which
+   is immutable, this is the tensor itself, retained.  Otherwise it is a copy with canonical elements, allocated from
    `pool`, or from the heap if `pool` is NULL. */
 rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value *result);
 
-/* Returns whether some byte values are not elements of the dtype: bool allows only 0 and 1, and dtypes of less than
-   8 bits leave bits unused. */
+/* Returns whether some byte values are not canonical elements of the dtype.  This holds for bool, and for dtypes of
+   less than 8 bits. */
 int32_t rvm_dtype_has_noncanonical(int32_t dtype);
-/* Returns whether all elements are canonical: a bool is 0 or 1, and the unused bits of a byte are 0. */
+/* Returns whether all elements are canonical: each bool is 0 or 1, and the unused bits of dtypes of less than 8 bits
+   are 0. */
 int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t count);
-/* Stores a private copy with canonical elements in *result if the value needs admission; else retains the value and
-   stores it unchanged. */
+/* Admits a value from the host: stores a private copy with canonical elements in *result if the value needs admission
+   (rvm_value_needs_admission), and otherwise the value itself, retained. */
 rvm_status rvm_value_admit(rvm_pool *pool, rvm_value value, rvm_value *result);
 /* Copies elements between tensors of the same dtype and shape in canonical form.  Does nothing if the dtype has no
    noncanonical bytes. */

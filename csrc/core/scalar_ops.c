@@ -17,7 +17,7 @@ static const struct {
 
 int32_t rvm_scalar_op_operand_count(int32_t row) { return rows[row].operands[1] ? 2 : 1; }
 
-/* Formats an int or a float.  Operators on bools never fail. */
+/* Formats an int or a float operand for a message.  Bools do not occur, because every operator on bools has a value. */
 static void number_write(rvm_value value, char text[RVM_NUMBER_BYTES]) {
   rvm_number_write(value.tag == RVM_TAG_INT ? RVM_DTYPE_i64 : RVM_DTYPE_f64, &value.as, text);
 }

@@ -13,7 +13,8 @@ enum rvm_scalar_op {
   RVM_SCALAR_OP_COUNT
 };
 
-/* Returns whether the operator is defined for operands of its types, for example that a divisor is not 0. */
+/* Returns whether the operator has a value for these operands, which must have its operand types.  For example, an
+   integer division has none if the divisor is 0. */
 static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, rvm_value b) {
   switch (row) {
     case RVM_SCALAR_OP_floordiv_i64:
@@ -57,8 +58,11 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
 
 /* ---- not for generated C ---- */
 
+/* `row` is a row of scalar_operators.def (enum rvm_scalar_op). */
+
 int32_t rvm_scalar_op_operand_count(int32_t row);
-/* Fails with the reason why the operator rejects these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
+/* Fails with TYPE_ERROR if an operand has the wrong type, else with ARITHMETIC_ERROR because the operator has no value
+   for these operands. */
 rvm_status rvm_scalar_op_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
 
 #endif

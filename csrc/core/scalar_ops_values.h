@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- domains of the partial operators; the column `fails` of scalar_operators.def has the message ---- */
+/* ---- domains of the operators that are not defined for all operands; the column `fails` of scalar_operators.def has
+   the message ---- */
 static inline int rvm_scalar_op_is_divisor(int64_t divisor) { return divisor != 0; }
 static inline int rvm_scalar_op_is_shift_count(int64_t count) { return count >= 0 && count <= 63; }
 static inline int rvm_scalar_op_is_in_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
@@ -18,8 +19,10 @@ static inline int rvm_size_mul_overflows(int64_t a, int64_t b) {
   return b != 0 && (int64_t)((uint64_t)a * (uint64_t)b) / b != a;
 }
 
+/* Converts to int64 modulo 2^64. */
 static inline int64_t rvm_wrapped(uint64_t bits) { return (int64_t)bits; }
 
+/* Division that rounds toward minus infinity, and its remainder, which has the sign of b.  b must not be 0. */
 static inline int64_t rvm_floordiv(int64_t a, int64_t b) {
   if (b == -1) return rvm_wrapped(0 - (uint64_t)a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -31,8 +34,8 @@ static inline int64_t rvm_mod(int64_t a, int64_t b) {
   return rem != 0 && (rem < 0) != (b < 0) ? rem + b : rem;
 }
 
-/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rem.  Same results
-   as NumPy's divmod. */
+/* Returns a divided by b, rounded down, and stores the remainder, which has the sign of b, in *rem.  Gives the same
+   results as NumPy's divmod. */
 static inline double rvm_divmod(double a, double b, double *rem) {
   double mod = fmod(a, b);
   *rem = mod;

@@ -1,5 +1,6 @@
 /* small_floats.h: conversions between float and narrow floats, which have at most 16 bits, and between int8_t and
-   integers of 4 and 2 bits.  They have no branches or tables, so the C compiler can vectorize loops that call them.
+   integers of 4 and 2 bits.  The functions have no branches or tables, so the C compiler can vectorize loops that call
+   them.
 
    A narrow float, except f8e8m0fnu, has a sign bit, an exponent with bias B and a mantissa of M bits, and is rounded to
    nearest, ties to even.  Its code is its bits; without the sign bit, codes below 1 << M are zero and the subnormal
@@ -13,7 +14,7 @@
 
 #include "float_bits.h"
 
-/* Returns the code of |x|, without a sign. */
+/* Returns the code of |x|, which has no sign bit. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x) & 0x7fffffffu;
   const int cut = 23 - M;
@@ -28,7 +29,7 @@ RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint3
   return bits > 0x7f800000u ? nan : code > largest || bits == 0x7f800000u ? beyond : code;
 }
 
-/* Returns the float that a code without a sign bit stands for, if that is a finite number. */
+/* Returns the number that a code without a sign bit stands for.  The code must not be an infinity or a NaN. */
 RVM_MATH float rvm_narrow_number(uint32_t code, int M, int B) {
   const float scale = rvm_f32_of_bits((254 - B) << 23);
   return rvm_f32_of_bits((int32_t)(code << (23 - M))) * scale;
@@ -101,8 +102,9 @@ RVM_MATH float rvm_f32_of_f8e8m0fnu(uint8_t x) {
   const float y = rvm_f32_of_bits(x ? (int32_t)((uint32_t)x << 23) : 0x00400000);
   return x == 0xff ? NAN : y;
 }
-/* Rounds to nearest, ties to the larger power of two.  Between 2^-127 and 2^-126, everything above 2^-127 rounds up.
-   Numbers that are not positive, and those from 1.5 * 2^127 on, become NaN.  Same results as ml_dtypes. */
+/* Rounds to the nearest power of two, and ties to the larger one.  Between 2^-127 and 2^-126, all numbers above 2^-127
+   round up.  Numbers that are not positive, and those from 1.5 * 2^127 on, become NaN.  Gives the same results as
+   ml_dtypes. */
 RVM_MATH uint8_t rvm_f8e8m0fnu_of_f32(float x) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
   return (uint8_t)(x > 0.0f && x < INFINITY ? (bits + half) >> 23 : 0xff);

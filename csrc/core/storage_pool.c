@@ -5,37 +5,42 @@
 
 #include "errors.h"
 
-/* There are eight size classes for each power of two, and one free list per class.  Storages are freed by any
-   thread: they are pushed onto `returned`.  The pool's user, the only one to access the other members, takes the
-   whole list at once. */
-enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
+/* There are STEPS size classes for each power of two.  The smallest class has blocks of slightly more than 1 <<
+   SMALLEST_LOG2 bytes.  The largest has 1 << LARGEST_LOG2, which is enough for RVM_LARGEST_BYTES and the header of the
+   storage. */
+enum { STEPS_LOG2 = 3, STEPS = 1 << STEPS_LOG2, SMALLEST_LOG2 = 7, LARGEST_LOG2 = 57 };
+enum { CLASSES = (LARGEST_LOG2 - SMALLEST_LOG2) * STEPS };
+
+/* Any thread may free a storage, which pushes it onto `returned`.  The thread that uses the pool is the only one that
+   accesses the other members.  It moves the whole list `returned` to the free lists at once. */
 
 struct rvm_pool {
-  rvm_storage *kept[CLASSES];
+  rvm_storage *kept[CLASSES]; /* the free list of each size class */
   int64_t live_count;
   int32_t is_zeroed;
   rvm_pool_sizes sizes;
-  _Atomic(rvm_storage *) returned; /* CLOSED if the pool is closed and takes no more storages */
+  _Atomic(rvm_storage *) returned; /* a list; CLOSED after rvm_pool_close, when blocks are freed at once */
   atomic_llong remaining;          /* number of live storages once the pool is closed; the last one frees the pool */
 };
 
 static rvm_storage closed_mark;
 #define CLOSED (&closed_mark)
 
-/* Returns the block size for a storage with header and alignment, (STEPS + step) << shift with 1 <= step <= STEPS,
-   and stores the size class in *class. */
+/* Returns the size of the block for a storage of `size_bytes`, including its header and alignment, and stores the size
+   class in *class.  The size is (STEPS + step) << shift, where 1 <= step <= STEPS. */
 static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
   int64_t least = ((int64_t)1 << SMALLEST_LOG2) + 1, whole = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
   uint64_t last = (uint64_t)((whole < least ? least : whole) - 1);
-  int32_t log2 = 63 - __builtin_clzll(last), shift = log2 - 3;
+  int32_t log2 = 63 - __builtin_clzll(last), shift = log2 - STEPS_LOG2;
   *class = (log2 - SMALLEST_LOG2) * STEPS + (int32_t)(last >> shift & (STEPS - 1));
   return (int64_t)((last >> shift) + 1) << shift;
 }
 
 static int64_t class_bytes(int32_t class) {
-  return (int64_t)(STEPS + class % STEPS + 1) << (class / STEPS + SMALLEST_LOG2 - 3);
+  return (int64_t)(STEPS + class % STEPS + 1) << (class / STEPS + SMALLEST_LOG2 - STEPS_LOG2);
 }
 
+/* Adds the block of a freed storage to its free list. */
 static void keep(rvm_pool *pool, rvm_storage *storage) {
   int64_t size_bytes = class_bytes(storage->class);
   storage->next = pool->kept[storage->class];
@@ -45,9 +50,10 @@ static void keep(rvm_pool *pool, rvm_storage *storage) {
   pool->sizes.kept_bytes += size_bytes;
 }
 
-/* Moves the returned storages to the free lists.  `mark` (NULL or CLOSED) becomes the new list. */
-static void collect(rvm_pool *pool, rvm_storage *mark) {
-  rvm_storage *storage = atomic_exchange_explicit(&pool->returned, mark, memory_order_acquire), *next;
+/* Moves the returned storages to the free lists.  The new value of pool->returned is `emptied`, which is NULL or
+   CLOSED. */
+static void collect(rvm_pool *pool, rvm_storage *emptied) {
+  rvm_storage *storage = atomic_exchange_explicit(&pool->returned, emptied, memory_order_acquire), *next;
   for (; storage; storage = next) {
     next = storage->next;
     keep(pool, storage);
@@ -59,7 +65,8 @@ static void block_free(rvm_storage *storage) {
   rvm_free(storage);
 }
 
-/* Frees cached blocks, the largest first, until the pool with `size_bytes` more does not exceed `limit`. */
+/* Frees cached blocks, the largest first, until the pool can grow by `size_bytes` without exceeding `limit`, or until
+   no cached block is left. */
 static void evict(rvm_pool *pool, int64_t size_bytes, int64_t limit) {
   for (int32_t class = CLASSES - 1; class >= 0 && pool->sizes.kept_bytes > 0; class--) {
     while (pool->kept[class]) {
@@ -95,8 +102,8 @@ rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
   return pool->sizes;
 }
 
-/* Returns the number of bytes that the pool may hold: the peak and a quarter more.  Without the reserve, requests of
-   different sizes would evict each other's blocks in every run. */
+/* Returns the number of bytes that live and cached blocks may have together: the peak of the live blocks and a quarter
+   more.  Without the quarter, requests of different sizes would evict each other's blocks in every run. */
 static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
 
 /* Allocates a block from the system after freeing cached blocks as needed to stay within the limit. */
@@ -116,8 +123,8 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  /* If a cached block had to be freed first, use the next larger cached one instead.  This way alternating sizes
-     settle. */
+  /* If a new block would exceed the limit, so that cached blocks would be freed, use the next larger cached block
+     instead.  Otherwise, requests of alternating sizes would allocate and free blocks in every run. */
   if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
     for (int32_t larger = class + 1; larger < CLASSES; larger++)
       if (pool->kept[larger]) {

@@ -10,11 +10,11 @@ typedef struct rvm_pool rvm_pool;
 struct rvm_storage {
   rvm_object base;
   int32_t class;     /* size class of the block */
-  int32_t is_shared; /* the host has, or had, a tensor in it (rvm_tensor_share) */
+  int32_t is_shared; /* the host has, or had, a tensor in the storage (rvm_tensor_share) */
   int64_t size_bytes;
   unsigned char *bytes;
   rvm_pool *pool;
-  rvm_storage *next; /* in one of the pool's lists */
+  rvm_storage *next; /* the next storage in one of the pool's lists */
 };
 
 typedef struct rvm_pool_sizes {
@@ -23,19 +23,19 @@ typedef struct rvm_pool_sizes {
   int64_t peak_bytes; /* maximum of live_bytes; live_bytes + kept_bytes never exceeds it by more than a quarter */
 } rvm_pool_sizes;
 
-/* Creates a pool; returns NULL if there is no memory.  If `is_zeroed`, blocks from the system are zeroed, so that
-   their previous contents cannot be read.  Every function below but rvm_storage_free may be called by one thread at
-   a time. */
+/* Creates a pool.  Returns NULL if there is no memory.  If `is_zeroed` is 1, blocks from the system are zeroed, so that
+   their previous contents cannot be read.  Only one thread at a time may call the functions below, except
+   rvm_storage_free. */
 rvm_pool *rvm_pool_new(int32_t is_zeroed);
 /* Frees the blocks kept for reuse. */
 void rvm_pool_trim(rvm_pool *pool);
 /* Closes the pool.  Live storages stay valid; the last one to be freed frees the pool. */
 void rvm_pool_close(rvm_pool *pool);
-/* Returns the sizes after taking in the storages that other threads have freed. */
+/* Returns the current sizes.  Storages that any thread has freed are no longer live. */
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
 
-/* Creates a storage.  In a zeroed pool, its bytes are zeros or those of an earlier storage of the pool; else they
-   are indeterminate. */
+/* Creates a storage.  In a zeroed pool, its bytes are zeros or those of an earlier storage of the pool.  In other
+   pools, they are indeterminate. */
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
 /* Frees a storage without references.  May be called by any thread. */
 void rvm_storage_free(rvm_storage *storage);

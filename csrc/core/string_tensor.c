@@ -17,13 +17,15 @@ void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references) {
 
 /* ---- packed strings ---- */
 
+/* Returns the end offset of a string in the packed form (rvm_tensor_of_strings in relvm.h). */
 static int64_t end_of(const unsigned char *packed, int64_t index) {
   int64_t end;
   memcpy(&end, packed + index * (int64_t)sizeof end, sizeof end);
   return end;
 }
 
-/* Returns whether the offsets ascend and the last one is the size of the text. */
+/* Returns whether the packed form has `count` end offsets, which are sorted, and the last one is the size of the text
+   after them. */
 static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t count) {
   if (count > packed_bytes / (int64_t)sizeof(int64_t)) return 0;
   int64_t text_bytes = packed_bytes - count * (int64_t)sizeof(int64_t), last = 0;

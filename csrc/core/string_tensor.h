@@ -15,19 +15,19 @@ static inline rvm_text rvm_string_text(const rvm_string *string) {
   return string ? (rvm_text){string->bytes, string->length} : (rvm_text){"", 0};
 }
 
-/* Retains `string`, which may be NULL, and stores it in an element that holds no reference. */
+/* Retains `string`, which may be NULL, and stores it in *element, whose previous contents are not released. */
 static inline void rvm_string_share(rvm_string **element, rvm_string *string) {
   if (string) rvm_retain(rvm_object_value(&string->base));
   *element = string;
 }
-/* Retains `count` elements that were copied bytewise. */
+/* Retains the strings of `count` elements that were copied without retaining them. */
 void rvm_strings_retain(rvm_string **elements, int64_t count);
 /* Sets the reference counts of a constant's strings: to -1 while the constant is in use, and to 1 before it is
    freed. */
 void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references);
 
-/* Returns the code point at *offset and advances *offset past it.  Invalid UTF-8 is read as 0xFFFD, one byte at a
-   time. */
+/* Returns the code point at *offset, which must be inside the text, and advances *offset past it.  For invalid UTF-8,
+   returns 0xFFFD and advances by one byte. */
 uint32_t rvm_text_next(rvm_text text, int64_t *offset);
 /* Writes a code point as UTF-8 and returns its length, 1 to 4 bytes. */
 int32_t rvm_point_write(uint32_t point, char bytes[4]);

@@ -5,8 +5,8 @@
 
 #include "object_freelist.h"
 
-/* Multiplies `unit` by the dimensions.  The product of the nonzero dimensions must not overflow even if another one
-   is 0: NumPy rejects the shape (2^62, 0) as well. */
+/* Computes `unit` times the product of the dimensions and returns 1.  Returns 0 if a dimension is negative, or if the
+   product of the nonzero dimensions overflows.  NumPy also rejects shapes such as (2^62, 0). */
 static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
   int is_empty = 0;
   for (int32_t i = 0; i < rank; i++) {
@@ -75,7 +75,7 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }
 
-/* Releases the elements of a tensor of strings; its rvm_tensor.release. */
+/* Releases the elements of a tensor of strings.  This is the callback `release` of such tensors. */
 static void release_strings(void *tensor) {
   rvm_string **elements = rvm_tensor_strings(tensor);
   int64_t count = rvm_tensor_count(tensor);
@@ -83,8 +83,8 @@ static void release_strings(void *tensor) {
     if (elements[i]) rvm_object_release(&elements[i]->base);
 }
 
-/* Allocates a tensor followed by its dimensions.  If `size_bytes` >= 0, its zeroed, aligned elements follow them in
-   the same block; else the tensor refers to `data`. */
+/* Creates a tensor in a block that also has its dimensions.  If `size_bytes` >= 0, the block has the zeroed, aligned
+   elements as well, and `data` is ignored.  Otherwise the tensor refers to `data`. */
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MAX_RANK)

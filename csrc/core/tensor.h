@@ -5,22 +5,27 @@
 #include "dtype.h"
 #include "object.h"
 
-/* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains `owner`. */
+/* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains
+   `owner`. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
                            rvm_value *result);
 
 /* Creates a shape with uninitialized dimensions. */
 rvm_status rvm_shape_allocate(int32_t rank, rvm_value *result);
 
-/* Computes the size of the elements.  Returns 0 if a dimension is negative or the size overflows int64. */
+/* Computes the size of the elements in bytes and returns 1.  Returns 0 if a dimension is negative or the size overflows
+   int64. */
 int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes);
-/* Computes the product of the dimensions.  Returns 0 if a dimension is negative or the product overflows int64. */
+/* Computes the product of the dimensions and returns 1.  Returns 0 if a dimension is negative, or if the product of the
+   nonzero dimensions overflows int64. */
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
 int64_t rvm_tensor_count(const rvm_tensor *tensor); /* number of elements */
-/* Returns whether a kernel may write to the elements: they are in memory of a machine, not a constant or the host's. */
+/* Returns whether the runtime has allocated the elements, so that a kernel may write to them.  Returns 0 for constants,
+   memory of the host (rvm_tensor_wrap) and tensors of strings. */
 int32_t rvm_tensor_is_own(const rvm_tensor *tensor);
 
-/* Returns whether the elements must not be written to: they are a constant or marked as read-only by the host. */
+/* Returns whether programs must not write to the elements: they are a constant, or the host has marked the tensor or
+   its owner as read-only. */
 int32_t rvm_tensor_is_read_only(const rvm_tensor *tensor);
 
 /* Returns the elements of a tensor of strings. */

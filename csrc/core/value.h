@@ -16,8 +16,8 @@ static inline rvm_value rvm_object_value(rvm_object *object) {
   return (rvm_value){.tag = object->tag, .as.object = object};
 }
 
-/* Returns whether the value is well-formed: the host may pass values of its tag, and the payload is valid for the
-   tag.  Of an object, only the tag is read. */
+/* Returns whether a value from the host is well-formed: its tag is not CONTEXT or ERROR, and its payload is valid for
+   the tag.  An object must have the same tag as the value; its other members are not checked. */
 static inline int rvm_value_is_sound(rvm_value value) {
   if (value.tag >= RVM_TAG_TENSOR)
     return value.tag < RVM_TAG_ERROR && value.as.object && value.as.object->tag == value.tag;

@@ -40,8 +40,8 @@
  *     it, except by functions that any thread may call;
  *   - a FUNCTION value that outlives its machine, or a profile's instrument that outlives the profile.
  *
- * The library never prints, aborts or exits.  Its only global state is the table of registered functions, and for each
- * thread the machines that the thread is inside.
+ * The library never prints, aborts or exits.  Its only global state that a host can observe is the table of registered
+ * functions, and for each thread the machines that the thread is inside.
  */
 #ifndef RELVM_H
 #define RELVM_H
@@ -122,8 +122,8 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
 
 /* Creates a tensor of zeros or empty strings. */
 rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result);
-/* Creates a tensor over memory of the host.  `data` may have any alignment, and must stay valid until
-   release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
+/* Creates a tensor over memory of the host.  `data` must be aligned to the size of an element, and must stay valid
+   until release(release_argument) is called.  `release` may be NULL.  Fails with TYPE_ERROR if the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
 /* Declares that programs must not update the elements of a tensor, for example because it wraps read-only memory.  A
@@ -158,8 +158,9 @@ uint64_t rvm_cpu_features(void);
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- host functions ---- */
-/* Registers `function` under `name` for executables that are loaded later.  `self` is passed to every call and may be
-   NULL.  Fails with BUSY if the name is already registered and `replace` is 0. */
+/* Registers `function` under `name` for machines that are created later.  `self` is passed to every call and may be
+   NULL.  Fails with BUSY if the name is already registered and `replace` is 0, or if the name begins with
+   "vm.builtin.". */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
 rvm_status rvm_unregister(const char *name, rvm_value *error);
 /* Returns 1 for the name of a builtin or registered function, otherwise 0. */
@@ -175,8 +176,8 @@ typedef struct rvm_load_options {
   int32_t trust_native; /* 0: reject an executable with a native section */
   /* 1: accept native code for another processor, architecture, ABI version or system; creating a machine then fails. */
   int32_t elsewhere;
-  /* 0: skip the checksum of tensor elements, and of a portable program, if larger than RVM_CHECKED_DATA_BYTES; their
-     bytes are then not read. */
+  /* 0: skip the checksum of the section of tensor elements, and of a portable program, if the section is larger than
+     RVM_CHECKED_DATA_BYTES. */
   int32_t check_data;
   /* 1: verify everything except the library in a native section, which is not opened and need not be trusted; no
      machine can run the executable. */
@@ -197,8 +198,8 @@ typedef struct rvm_load_options {
 } rvm_load_options;
 
 /* Loads and verifies an executable.  `bytes` must be 64-byte aligned, and must stay valid and unchanged while the
-   executable exists, because constants are used in place.  The elements of tensors are not verified, because any values
-   are valid. */
+   executable exists, because constants are used in place.  Strings, and the elements of bool and of dtypes of less than
+   8 bits, are verified.  Other elements are not, because every value is valid. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
 /* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
@@ -230,13 +231,14 @@ typedef struct rvm_machine_options {
   int64_t call_depth;
   /* Maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS. */
   int32_t threads;
-  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds one fails with the
+  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds a limit fails with the
      status in parentheses. */
 
   /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
   int64_t max_bytes;
-  /* Calls and backward jumps (TIMEOUT).  A call or jump counts 1 more for each 64 words of code that it may execute.  A
-     kernel or host function counts 8,192, 64 allocated bytes count 1, and builtins count their work. */
+  /* Steps (TIMEOUT).  A call of a function of the program, or a backward jump, counts 1, and 1 more for each 64 words
+     of the function or loop.  A call of a kernel or a host function counts 8,192.  Builtins count their work, and 64
+     allocated bytes count 1. */
   int64_t max_steps;
   /* Run time (TIMEOUT).  A started native kernel runs to its end. */
   int64_t max_nanoseconds;
@@ -270,15 +272,15 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count
-   against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the time limit
-   of the run.  After a run, the limit is reset when the host enters the machine again.  Fails with OUT_OF_MEMORY or
-   TIMEOUT. */
+   against max_bytes, in addition to the memory that the current or last run has not freed.  Also checks the limits of
+   steps and time if the run has a time limit.  After a run, its time limit stays in effect until the host enters the
+   machine again.  Fails with OUT_OF_MEMORY or TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
-/* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique
+/* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a random
    seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
-/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if the machine
-   is idle. */
+/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if no thread
+   is inside the machine. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Releases a reference to an object of this machine.  May be called from any thread.  If another thread is inside the
    machine, the reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on
@@ -308,8 +310,9 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
 typedef struct rvm_instrument {
   uint32_t kinds; /* bit mask of 1 << kind (enum rvm_function_kind); other bits are ignored */
   /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called.
-     If the skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with
-     TYPE_ERROR.  A status other than OK ends the run with that status.  May be NULL. */
+     The run ends with TYPE_ERROR if the program relies on the skipped call: the call would have rejected the type of a
+     parameter, or the program needs a scalar as its result.  A status other than OK ends the run with that status.  May
+     be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
   /* Called after a call, with its status, and its result or error (borrowed).  A status other than OK ends the run with
@@ -334,11 +337,12 @@ typedef struct rvm_profile rvm_profile;
 typedef struct rvm_profile_row {
   int64_t count;       /* number of calls */
   int64_t nanoseconds; /* time in these calls, without the time of nested measured calls */
-  int64_t bytes;       /* size of all tensor arguments and results; 0 for builtins, which work on values */
+  int64_t bytes;       /* bytes of tensors that these calls read (rvm_profile_count) and return; 0 for builtins */
   double operations;   /* operations in all calls; NaN if unknown, for example without rvm_profile_count */
 } rvm_profile_row;
 
-/* Creates an empty profile of kernels, packed functions and builtins.  Release it after the machines that use it. */
+/* Creates an empty profile of kernels, packed functions and builtins.  Release it after the machines that use it, and
+   before the executable. */
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error);
 /* Returns the instrument that fills the profile.  Only one machine of the executable may use it at a time.  For NULL,
    the instrument does nothing. */
@@ -361,14 +365,15 @@ rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function);
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction);
 /* A recorded call of a kernel, packed function or builtin. */
 typedef struct rvm_profile_call {
-  int64_t started;     /* nanoseconds of a clock that only this profile defines */
+  int64_t started;     /* start time in nanoseconds; only differences of start times are meaningful */
   int64_t nanoseconds; /* including the time of nested calls */
-  int64_t bytes;       /* like rvm_profile_row.bytes; for a builtin that allocates a storage, its size */
+  int64_t bytes;       /* like rvm_profile_row.bytes; for a builtin that returns a storage, the size of the storage */
   int32_t function;
   int32_t depth; /* number of enclosing measured calls */
 } rvm_profile_call;
 
-/* Makes the profile also record its first `most` calls, each with its time. */
+/* Makes the profile also record its first `most` calls, each with its time.  A later call of this function can only
+   increase the number. */
 rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error);
 /* Returns the recorded calls in the order of their ends, and stores their number.  Returns NULL if none is recorded.
    The profile owns the array, and the next measured run may replace it. */
@@ -379,9 +384,10 @@ void rvm_profile_release(rvm_profile *profile);
 /* Callback between the instructions of bytecode functions, of native functions built for debugging, and of kernels in
    kernel bytecode. */
 typedef struct rvm_debugger {
-  /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an instruction
-     that failed, with its error as `failure`, before any register is released.  It is not called for a failure that it
-     caused itself, or for calls that it makes.  A status other than OK ends the run with that status. */
+  /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an
+     instruction that failed, with its error as `failure`, before any register is released.  The callback is not
+     called for a failure that it caused itself, or for calls that it makes.  A status other than OK ends the run
+     with that status. */
   rvm_status (*stop)(void *host, const rvm_value *failure, rvm_value *error);
   void *host;
 } rvm_debugger;
@@ -412,9 +418,9 @@ void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops);
    call.  For an invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
-/* Memory of a kernel that has stopped.  Valid during the callback. */
+/* The memory of a register or buffer of a kernel that has stopped.  It is valid during the callback of the debugger. */
 typedef struct rvm_kernel_memory {
-  const void *bytes; /* may be unaligned; NULL if it does not exist */
+  const void *bytes; /* may be unaligned; NULL if the register or buffer does not exist */
   int64_t size_bytes;
   int64_t strip; /* number of elements of the current strip */
 } rvm_kernel_memory;
@@ -442,7 +448,7 @@ typedef struct rvm_aot_library {
 /* A constant of an exported model. */
 typedef struct rvm_aot_constant {
   rvm_tensor_info info;
-  const void *data; /* its elements, compact and row-major */
+  const void *data; /* the elements, compact and row-major */
 } rvm_aot_constant;
 
 /* The type of relvm_aot_description, a symbol of an exported library, which states the source and the options of the

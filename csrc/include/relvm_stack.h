@@ -2,7 +2,7 @@
    of memory.  The block that was allocated last must be freed first.  The header needs no C library.
 
    The functions return RVM_STACK_NULL if a required pointer is NULL.  Freeing NULL does nothing.  The functions do not
-   check whether the memory has the stated size, and whether rvm_stack_init has initialized the stack. */
+   check whether the memory has the stated size, or whether rvm_stack_init has initialized the stack. */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
 
@@ -41,7 +41,8 @@ static inline void rvm_stack_init(rvm_stack *stack, void *bytes, size_t size_byt
   stack->used_bytes = stack->most_used_bytes = stack->last = 0;
 }
 
-/* Returns the tag of a block at an offset of the stack. */
+/* Returns the tag of a block at `offset` bytes from the start of the stack.  The value is arbitrary, but a stray write
+   is unlikely to produce it. */
 static inline size_t rvm_stack_tag_of(size_t offset) { return ~offset * 31u + 17u; }
 
 static inline void rvm_stack_copy(void *target, const void *source, size_t count) {
@@ -72,7 +73,7 @@ static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t
   return RVM_STACK_OK;
 }
 
-/* Frees the last allocated block. */
+/* Frees `block`, which must be the last allocated one, else fails with RVM_STACK_OUT_OF_ORDER. */
 static inline int rvm_stack_free(rvm_stack *stack, void *block) {
   rvm_stack_tag tag;
   if (!stack) return RVM_STACK_NULL;

@@ -35,7 +35,8 @@ static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank
   return value;
 }
 
-/* Returns whether all values are compact tensors in CPU memory, with byte offset 0. */
+/* Returns whether all values are compact tensors in CPU memory with byte offset 0, and `data` is NULL only in tensors
+   without elements. */
 static inline int rvm_are_plain(const rvm_value *tensors, int32_t count) {
   if (count < 0 || (count > 0 && !tensors)) return 0;
   for (int32_t i = 0; i < count; i++) {

@@ -12,6 +12,7 @@
 #include "dtypes.def"
 #undef DTYPE
 
+/* The families of kernel_functions.def.  Each applies the macro ROW to all dtypes of the family. */
 #define INTEGERS(ROW, ...) \
   ROW(i8, __VA_ARGS__)     \
   ROW(i16, __VA_ARGS__)    \
@@ -22,8 +23,8 @@
 #define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)
 #define ORDERED(ROW, ...) ROW(bool, __VA_ARGS__) NUMBERS(ROW, __VA_ARGS__)
 
-/* Division by 0 gives 0, and the smallest integer divided by -1 wraps around.  The divisor is replaced in both cases,
-   so that the vectorized loop cannot trap. */
+/* Integer division by 0 gives 0, and the smallest integer divided by -1 wraps around.  The divisor is replaced by 1 if
+   it is 0 or -1, so that a vectorized loop, which computes all cases, cannot trap. */
 #define RVM_IS_MINUS_ONE(y) ((y) + 1 == 0 && (y) < 1 && (__typeof__(y))-1 < (__typeof__(y))1)
 #define RVM_DIVIDE(x, y) \
   ((y) == 0 ? 0 : RVM_IS_MINUS_ONE(y) ? 0 - (x) : (x) / (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
@@ -40,6 +41,8 @@
     out_[i] = expression;                            \
   }
 
+/* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
+   T that of the operands. */
 #define RVM_TWO(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
@@ -113,7 +116,7 @@
 #undef MAP
 #undef MAP2
 
-/* The cost of a strip.  fmod of f64 takes a step for each bit of the quotient. */
+/* The fuel for a strip.  FMOD_COST is high because fmod of f64 loops over the bits of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 
 #define RVM_BINARY_ROW(dtype, name, expression) \

@@ -1,9 +1,9 @@
 /* kernel_interpreter.c: runs a verified program of kernel bytecode.
 
-   Each instruction (kernel_opcodes.def) has one body in `interpret`, marked by its meaning.  Verification has checked
-   that operands name what they may; what depends on a run is checked here, once for each strip: that accesses lie
-   within their buffers and that strips hold as many bytes as are read or written.  Work is charged as fuel, and
-   rvm_kernel_refuel checks the limits of the run whenever it is used up.  Read kernel_run.h for the state of a run. */
+   Each instruction (kernel_opcodes.def) has one body in `interpret`, under a comment with its meaning.  Verification
+   has checked the operands.  The interpreter checks what depends on a run, once for each strip: accesses must be within
+   their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel. When
+   the fuel is used up, rvm_kernel_refuel checks the limits of the run.  Read kernel_run.h for the state of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,21 +21,23 @@
 
 /* Fuel.  A scalar instruction costs 1. */
 enum {
-  STRIP_COST = 16,    /* an instruction on strips */
-  SCATTER_COST = 128, /* an instruction that accesses memory at a separate position for each element */
-  INVOKE_COST = 64,   /* a micro-kernel, in addition to its work */
-  WORK_PER_FUEL = 512,
+  STRIP_COST = 16,     /* an instruction on strips */
+  SCATTER_COST = 128,  /* an instruction that accesses memory at a separate position for each element */
+  INVOKE_COST = 64,    /* a micro-kernel, in addition to its work */
+  WORK_PER_FUEL = 512, /* work of a micro-kernel (RVM_MICRO_PORTION) per unit of fuel */
 };
+/* The fuel for copying rows of adjacent elements, and for applying a function to `count` elements. */
 #define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
-/* Fails because an access is outside `object`. */
+/* Fails with INDEX_ERROR because an instruction accesses memory outside `object`, which is part of the message. */
 static rvm_status fail_bounds(const rvm_kernel_run *state, uint32_t pc, const char *object) {
   return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", pc,
                   object);
 }
 
-/* Charges part of a micro-kernel's work before it starts (rvm_micro_watch).  Returns whether the run goes on. */
+/* The callback `spend` of rvm_micro_watch: charges a portion of a micro-kernel's work before it starts.  Returns 0 if
+   the run must end. */
 static int spend_work(void *host, int64_t work) {
   rvm_kernel_run *state = host;
   state->fuel -= 1 + work / WORK_PER_FUEL;
@@ -43,15 +45,17 @@ static int spend_work(void *host, int64_t work) {
   return state->ended == RVM_OK;
 }
 
-/* Fails with the status and message of a `fail` instruction, whose values replace each %lld of the message. */
+/* Fails with the status and message of a `fail` instruction.  Each %lld in the message is replaced by the next value of
+   the instruction. */
 static rvm_status fail_with_message(const rvm_kernel_run *state, const rvm_kop_fail *instruction) {
   const rvm_kernel_program *program = state->program;
   const char *message = program->messages;
   for (uint32_t i = instruction->message; i > 0; i--) message += strlen(message) + 1;
-  char text[512];
+  enum { TEXT_BYTES = 512, NUMBER_BYTES = 24 };
+  char text[TEXT_BYTES];
   size_t length = 0;
   const uint16_t *value = program->arguments + instruction->first;
-  while (*message && length < sizeof text - 24) {
+  while (*message && length < TEXT_BYTES - NUMBER_BYTES) {
     if (strncmp(message, "%lld", 4) == 0) {
       length += (size_t)snprintf(text + length, sizeof text - length, "%lld", (long long)state->scalars[*value++].i64);
       message += 4;
@@ -59,15 +63,16 @@ static rvm_status fail_with_message(const rvm_kernel_run *state, const rvm_kop_f
       text[length++] = *message++;
     }
   }
-  for (; length > 0 && (*message & 0xc0) == 0x80; message--) length--; /* do not cut a UTF-8 character */
+  /* If the message is truncated inside a UTF-8 character, remove the start of the character. */
+  for (; length > 0 && (*message & 0xc0) == 0x80; message--) length--;
   text[length] = 0;
   return rvm_fail(state->result, instruction->status, "%s", text);
 }
 
 /* ---- elements ---- */
 
-/* Returns the address of element `position` of a buffer, or NULL unless all `count` elements of `bytes` bytes from
-   there on are in the buffer. */
+/* Returns the address of element `position` of a buffer, or NULL if any of the `count` elements of `bytes` bytes from
+   there on is outside the buffer. */
 static inline char *element_address(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t count,
                                     uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
@@ -86,7 +91,8 @@ static inline char *strided_address(const rvm_kernel_run *state, uint32_t buffer
   return state->buffers[buffer] + position * bytes;
 }
 
-/* A block of rows of `width` elements: rows are row_stride elements apart, elements of a row `stride`. */
+/* A two-dimensional block of elements in a buffer.  `position` is its first element, and `width` the number of elements
+   of a row.  The strides between rows, and between the elements of a row, are in elements. */
 typedef struct block {
   int64_t position, rows, row_stride, width, stride;
 } block;
@@ -105,11 +111,13 @@ static inline char *block_address(const rvm_kernel_run *state, uint32_t buffer, 
   return state->buffers[buffer] + block.position * bytes;
 }
 
+/* Returns the moves of elements of 1, 2, 4 or 8 bytes. */
 static inline const rvm_strip_moves *strip_moves(const rvm_kernel_run *state, uint32_t bytes) {
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
 
-/* Returns whether the strip in a register has `bytes` bytes to read; scalars need no check. */
+/* Return whether `bytes` bytes of the strip in register `number` may be read, or written.  A scalar may always be
+   read. */
 static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16_t number, int64_t bytes) {
   return number < scalars || bytes <= state->readable[number];
 }
@@ -117,8 +125,9 @@ static inline int can_write(const rvm_kernel_run *state, uint16_t number, int64_
   return bytes <= state->writable[number];
 }
 
-/* Folds `count` elements and then *total by `function`: the first half of the elements is combined with the second half
-   until one is left.  Overwrites the elements. */
+/* Folds `count` elements by `function`, and then the result with *total.  The elements are folded in halves: element i
+   is combined with the element i places after the start of the second half, until one element is left.  Overwrites the
+   elements. */
 static void fold_strip(const rvm_element_function *function, char *total, char *elements, int64_t count) {
   while (count > 1) {
     const int64_t half = count / 2;
@@ -129,8 +138,8 @@ static void fold_strip(const rvm_element_function *function, char *total, char *
   function->run(1, total, elements, total, 0);
 }
 
-/* Returns the indices of a strip, which the caller checks and then uses.  Those in a buffer are first copied to `copy`
-   in a parallel loop: another thread could change them in between. */
+/* Returns the indices in register `number`, which the caller checks before it uses them.  If another thread could
+   change them in between, because they are in a buffer and the loop is parallel, returns a copy in `copy`. */
 static const int64_t *stable_indices(const rvm_kernel_run *state, uint16_t number, int64_t *copy) {
   const int64_t *indices = (const int64_t *)state->addresses[number];
   if (!state->loop || number < state->program->scalar_count + state->program->strip_count) return indices;
@@ -138,6 +147,7 @@ static const int64_t *stable_indices(const rvm_kernel_run *state, uint16_t numbe
   return copy;
 }
 
+/* Calls the micro-kernel of an `invoke` instruction with its arguments from the argument table. */
 static rvm_status call_micro_kernel(rvm_kernel_run *state, const rvm_kop_invoke *instruction, uint32_t pc) {
   const rvm_micro_kernel *kernel = &state->level->micro_kernels[instruction->kernel];
   rvm_micro_argument arguments[RVM_MICRO_KERNEL_ARGUMENTS];
@@ -179,7 +189,7 @@ static inline void copy_element(void *dst, const void *src, uint32_t bytes) {
   }
 }
 
-/* Copies rows of `bytes` bytes; strides are in bytes.  Rows may overlap. */
+/* Copies rows of `bytes` bytes each.  The strides are in bytes.  A row may overlap its copy. */
 static inline void copy_rows(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t rows,
                              int64_t bytes) {
   if (dst_stride == bytes && src_stride == bytes) { /* the rows are adjacent */
@@ -189,8 +199,8 @@ static inline void copy_rows(char *dst, int64_t dst_stride, const char *src, int
   for (int64_t i = 0; i < rows; i++) memmove(dst + i * dst_stride, src + i * src_stride, (size_t)bytes);
 }
 
-/* Sets the current strip to whole rows of `width` elements: to the rows [start, stop) or, if these do not fit in a
-   strip, to as many of them from `start` on as fit. */
+/* Sets the current strip to rows of `width` elements: the rows [start, stop), or the first of them if a strip has too
+   little space for all. */
 static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_t width) {
   const uint64_t left = start < stop ? (uint64_t)stop - (uint64_t)start : 0;
   const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
@@ -203,11 +213,11 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
 #define BODY(name) do_##name:
 /* Declares the operands of the instruction at pc: op->dst, op->buffer, ... */
 #define OPERANDS(name) const rvm_kop_##name *const op = (const rvm_kop_##name *)&code[pc]
-/* Scalars as i64, as u64, whose arithmetic wraps around, and as bool. */
+/* A scalar register as i64, as u64 (for arithmetic that wraps around), and as bool. */
 #define R(operand) registers[op->operand].i64
 #define U(operand) registers[op->operand].bits
 #define IS_TRUE(operand) registers[op->operand].is_true
-/* The strips of registers, or their scalar. */
+/* The address of a register's first element: of the strip, or of the scalar. */
 #define AT(operand) state->addresses[op->operand]
 #define IS_STRIP(operand) (op->operand >= scalars)
 #define CAN_READ(operand, bytes) can_read(state, scalars, op->operand, bytes)
@@ -219,7 +229,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
     ++pc;     \
     DISPATCH; \
   } while (0)
-/* Goes to the next instruction; this one costs more than 1. */
+/* Goes to the next instruction after charging `cost`. */
 #define NEXT_AFTER(cost)       \
   do {                         \
     state->fuel -= (cost);     \
@@ -227,7 +237,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
     pc++;                      \
     goto refuel;               \
   } while (0)
-/* Goes to another instruction.  A backward jump costs as many instructions as the body of the loop has. */
+/* Goes to the instruction that `operand` names.  A backward jump charges 1 for each instruction that it jumps over. */
 #define GO(operand)                                          \
   do {                                                       \
     const uint32_t target = op->operand;                     \
@@ -243,7 +253,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
     NEXT;                                    \
   }
 
-/* Runs instructions from pc on, up to an `end`. */
+/* Runs the instructions from `pc` on until an `end`.  Fails if an instruction fails or the run exceeds a limit. */
 static rvm_status interpret(rvm_kernel_run *state, uint32_t pc) {
   const rvm_kernel_program *program = state->program;
   const rvm_kernel_instruction *const code = program->code;
@@ -464,8 +474,8 @@ observe:
     const char *src = block_address(state, op->buffer, block, op->size);
     if (!src) return fail_bounds(state, pc, "buffer");
     char *dst = AT(dst);
-    const int64_t row_bytes =
-        (int64_t)(U(row_stride) * (uint64_t)size); /* may have wrapped around if there is one row */
+    /* The product may wrap around if there is only one row, whose stride is not used. */
+    const int64_t row_bytes = (int64_t)(U(row_stride) * (uint64_t)size);
     if (R(stride) == 1) {
       copy_rows(dst, width * size, src, row_bytes, rows, width * size);
       NEXT_AFTER(ROWS_COST(rows));
@@ -621,10 +631,11 @@ refuel:
 
 /* ---- calls ---- */
 
-/* Compares the arguments with the program's tensors, and sets the sizes and buffers. */
+/* Checks that the arguments match the program's tensors.  Sets the buffers of the tensors, and the first scalars, which
+   are the size variables. */
 static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments, int32_t count) {
   const rvm_kernel_program *program = state->program;
-  static char RVM_ALIGNED(8) nothing[8]; /* where a tensor without elements has them */
+  static char RVM_ALIGNED(8) no_elements[8]; /* the buffer of a tensor without elements */
   const int64_t *word = program->tensors;
   uint32_t known = 0;
   if (count < 0 || (uint32_t)count != program->tensor_count)
@@ -640,14 +651,14 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
                       "kernel: argument %d does not have the dtype and rank of the kernel", (int)i);
     int64_t elements = 1;
     for (int64_t axis = 0; axis < rank; axis++) {
-      int64_t want = *word++;
+      int64_t expected = *word++;
       const int64_t got = tensor->dl.shape[axis];
-      if (want == -1 - (int64_t)known) state->scalars[known++].i64 = got;
-      if (want < 0) want = state->scalars[-1 - want].i64;
-      if (want != got)
+      if (expected == -1 - (int64_t)known) state->scalars[known++].i64 = got;
+      if (expected < 0) expected = state->scalars[-1 - expected].i64;
+      if (expected != got)
         return rvm_fail(state->result, RVM_SHAPE_ERROR,
                         "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis, (int)i,
-                        (long long)want, (long long)got);
+                        (long long)expected, (long long)got);
       if (!rvm_multiply(elements, got, &elements))
         return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
     }
@@ -657,7 +668,7 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
           "kernel: output argument %d must be allocated by the machine, got a constant or memory of the host", (int)i);
     if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);
-    state->buffers[i] = tensor->dl.data ? tensor->dl.data : nothing;
+    state->buffers[i] = tensor->dl.data ? tensor->dl.data : no_elements;
     state->buffer_bytes[i] = elements * rvm_dtype_size_bytes((int32_t)dtype);
   }
   return RVM_OK;

@@ -17,7 +17,7 @@ extern const rvm_micro_kernel rvm_micro_kernels_v3[], rvm_micro_kernels_v3_vnni[
     rvm_micro_kernels_v4_vnni[];
 #endif
 
-/* The best level first.  The last one runs on every processor. */
+/* The levels, the best one first.  The last one runs on every processor. */
 static const rvm_kernel_level levels[] = {
 #ifdef RVM_KERNEL_LEVELS
     {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni},

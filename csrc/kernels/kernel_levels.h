@@ -1,4 +1,5 @@
-/* kernel_levels.h: the element functions and micro-kernels, compiled for several levels of processors. */
+/* kernel_levels.h: the element functions, strip moves and micro-kernels, compiled for several levels of processor
+   features (kernel_levels.c). */
 #ifndef RELVM_KERNEL_LEVELS_H
 #define RELVM_KERNEL_LEVELS_H
 
@@ -7,7 +8,7 @@
 #include "strip_moves.h"
 
 typedef struct rvm_kernel_level {
-  const char *cpu; /* required features, as native sections name them */
+  const char *cpu; /* required features, for rvm_cpu_missing */
   const rvm_element_function *functions;
   const rvm_strip_moves *moves;
   const rvm_micro_kernel *micro_kernels;

@@ -1,8 +1,9 @@
-/* kernel_loops.h: macros for files of loops that are compiled once for each level of processors. */
+/* kernel_loops.h: macros for files of loops that are compiled once for each level of processor features
+   (kernel_levels.c). */
 #ifndef RELVM_KERNEL_LOOPS_H
 #define RELVM_KERNEL_LOOPS_H
 
-/* RVM_LEVEL is the suffix of the names that a file defines; empty for the base level. */
+/* The build defines RVM_LEVEL, the suffix of the names that a file defines.  The suffix is empty for the base level. */
 #ifndef RVM_LEVEL
 #define RVM_LEVEL
 #define RVM_IS_BASE_LEVEL
@@ -11,7 +12,8 @@
 #define RVM_EXPANDED_NAME(name, level) RVM_NAME_OF_LEVEL(name, level)
 #define RVM_OF_LEVEL(name) RVM_EXPANDED_NAME(name, RVM_LEVEL)
 
-/* Tells the compiler that no iteration depends on another: strips are identical or do not overlap. */
+/* Tells the compiler that the iterations of the next loop are independent.  This holds because the strips of a loop are
+   identical or do not overlap. */
 #if defined __clang__
 #pragma clang diagnostic ignored "-Wpass-failed" /* no warning for loops of divisions, which are not vectorized */
 #define RVM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

@@ -1,8 +1,9 @@
 /* kernel_program.h: programs of kernel bytecode.
 
-   A program works on buffers: first its tensors, which are the arguments of a call, then its arrays.  Programs are
-   untrusted: verification (kernel_verify.h) checks every operand, and the interpreter checks every access against the
-   bounds of its buffer, once for each strip of elements. */
+   A program works on buffers: first its tensors, which are the arguments of a call, then its arrays, which are memory
+   of the run.  A strip is a sequence of at most RVM_STRIP elements that one instruction processes.  Programs are not
+   trusted: verification (kernel_verify.h) checks every operand, and the interpreter compares every access with the
+   bounds of its buffer, once for each strip. */
 #ifndef RELVM_KERNEL_PROGRAM_H
 #define RELVM_KERNEL_PROGRAM_H
 
@@ -10,7 +11,7 @@
 #include "native.h"
 
 enum {
-  RVM_NO_REGISTER = 0xffff, /* for an operand without a mask */
+  RVM_NO_REGISTER = 0xffff, /* the operand `mask` of an instruction without a mask */
   RVM_KERNEL_VERSION = 1,
   RVM_KERNEL_OPERANDS = 7, /* most operands of an instruction */
 };
@@ -35,15 +36,16 @@ typedef struct rvm_kernel_instruction {
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
 
-/* An array of a program: its offset in the scratch memory, and its size. */
+/* An array of a program: its offset in the scratch memory of a run, and its size. */
 typedef struct rvm_kernel_array {
   uint32_t offset, size_bytes;
 } rvm_kernel_array;
 
-/* A loaded program.  The pointers are borrowed from the bytes that it was read from, which must outlive it. */
+/* A loaded program.  The pointers are borrowed from the bytes that the program was read from, which must outlive it. */
 typedef struct rvm_kernel_program {
-  const int64_t
-      *tensors; /* for each tensor: dtype, rank, dimensions; dimension d < 0 is that of size variable -1 - d */
+  /* For each tensor: dtype, rank, dimensions.  A dimension d < 0 is the size variable -1 - d, which is the scalar of
+     that number. */
+  const int64_t *tensors;
   const uint64_t *constants; /* initial values of the scalars after the size variables */
   const rvm_kernel_array *arrays;
   const rvm_kernel_instruction *code;

@@ -25,6 +25,8 @@ rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
 
 /* ---- memory ---- */
 
+/* The memory of a run begins with the scalars, the three arrays per register and the two per buffer of rvm_kernel_run,
+   all with items of 8 bytes.  Then follow the strips, aligned, and the scratch memory for the arrays. */
 int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program) {
   const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
   const int64_t buffers = (int64_t)program->tensor_count + program->array_count;
@@ -75,7 +77,7 @@ void rvm_kernel_run_init(rvm_kernel_run *state, char *memory) {
 
 static _Thread_local char this_thread; /* its address identifies the thread */
 
-/* Claims the memory of a part that no other thread uses, and stores its number in *part. */
+/* Claims the memory of a part that is not in use.  Returns its address and stores its number in *part. */
 static char *take_part(rvm_kernel_loop *loop, int *part) {
   for (int word = 0; word < PART_WORDS; word++) {
     uint64_t free_parts = atomic_load(&loop->free_parts[word]);
@@ -89,6 +91,8 @@ static char *take_part(rvm_kernel_loop *loop, int *part) {
   return NULL; /* unreachable: there are as many parts as threads */
 }
 
+/* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is its rvm_kernel_loop.  Does
+   nothing if another part has failed. */
 static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_loop *loop = (rvm_kernel_loop *)shared;
   rvm_kernel_run *outer = loop->outer;

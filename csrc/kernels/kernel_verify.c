@@ -27,7 +27,8 @@ static const struct {
 #undef KERNEL_OP
 };
 
-/* Fails because operand number `index` of an instruction is invalid. */
+/* Fails because operand number `index` of the instruction at `pc` is invalid.  `problem` follows the operand's name in
+   the message. */
 static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, size_t index, const char *problem,
                                rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];
@@ -37,8 +38,8 @@ static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, s
              (int)strcspn(name, ",)"), name, problem, instruction->operands[index]);
 }
 
-/* Returns the `count` items of `item_bytes` bytes at *offset, and advances *offset past them and their padding.
-   Returns NULL if they exceed the program. */
+/* Returns the address of `count` items of `item_bytes` bytes at *offset, and advances *offset past the items and their
+   padding to 8 bytes.  Returns NULL if the items exceed the program. */
 static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *offset, uint64_t count, uint64_t item_bytes) {
   const uint64_t start = *offset, length = count * item_bytes; /* both factors are below 2^32 */
   if (length > size_bytes - start) return NULL;
@@ -47,6 +48,7 @@ static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *offset
   return bytes + start;
 }
 
+/* Checks the table of tensors.  Size variables must be numbered in the order of their first use. */
 static rvm_status check_tensors(const rvm_kernel_program *program, rvm_value *error) {
   uint32_t word = 0, known = 0;
   for (uint32_t i = 0; i < program->tensor_count; i++) {
@@ -116,21 +118,23 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   }
 }
 
-/* Tables for the checks of instructions.  element_bytes: the element size of each tensor.  view_bytes: the element size
-   of each view, or 0 if no earlier instruction makes the view.  values: the number of values in each message. */
+/* Tables for the checks of instructions. */
 typedef struct lookup {
-  uint8_t *element_bytes, *view_bytes;
-  uint32_t *values;
+  uint8_t *element_bytes; /* per tensor: the size of an element */
+  uint8_t *view_bytes;    /* per view: the size of an element, or 0 if no earlier instruction makes the view */
+  uint32_t *values;       /* per message: the number of values in it */
 } lookup;
 
-enum { MAX_VALUES = 16 }; /* most values of a message, to bound the time of checks */
+enum { MAX_VALUES = 16 }; /* of a `fail` instruction; bounds the time for checking its values */
 
+/* Returns the number of values (%lld) in a message. */
 static uint32_t format_values(const char *message) {
   uint32_t count = 0;
   for (const char *value = message; (value = strstr(value, "%lld")); value += 4) count++;
   return count;
 }
 
+/* Fills element_bytes and values. */
 static void fill_lookup(const rvm_kernel_program *program, const lookup *lookup) {
   const int64_t *word = program->tensors;
   for (uint32_t i = 0; i < program->tensor_count; i++) {
@@ -144,7 +148,7 @@ static void fill_lookup(const rvm_kernel_program *program, const lookup *lookup)
   }
 }
 
-/* Returns the element size of the strip that operand number `index` of an instruction names. */
+/* Returns the element size of the register that operand number `index` of an instruction names. */
 static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t index) {
   const char *letters = opcodes[instruction->op].operands;
   const char *size = strchr(letters, 'z'), *function = strchr(letters, 'F');
@@ -156,8 +160,8 @@ static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t in
   return letters[index] == 'X' ? called->result_bytes : called->operand_bytes;
 }
 
-/* Checks that all elements of a view have one size, which keeps the view aligned for every length of the current
-   strip. */
+/* Checks that an earlier instruction makes each view that the instruction at `pc` uses, and that all instructions use a
+   view with the same element size.  The elements of a view are then aligned. */
 static rvm_status check_views(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc, rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];
   const uint32_t first = program->scalar_count + program->strip_count;
@@ -174,6 +178,7 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
   return RVM_OK;
 }
 
+/* Checks that `count` entries of the argument table from `first` on exist and are scalars. */
 static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc, uint32_t first, uint32_t count,
                                   rvm_value *error) {
   if (first + count > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", pc);
@@ -183,6 +188,7 @@ static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc
   return RVM_OK;
 }
 
+/* Checks the arguments of an `invoke` instruction: a scalar for a number, a buffer and a scalar for an address. */
 static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
   const rvm_kop_invoke *op = (const rvm_kop_invoke *)&program->code[pc];
   uint32_t index = op->first;
@@ -200,6 +206,7 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, r
   return RVM_OK;
 }
 
+/* Checks that the operands of an `apply` instruction suit the function and the kind of the result. */
 static rvm_status check_apply(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
   const rvm_kop_apply *op = (const rvm_kop_apply *)&program->code[pc];
   const uint32_t scalars = program->scalar_count;
@@ -218,6 +225,7 @@ static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lo
   return check_registers(program, pc, op->first, op->count, error);
 }
 
+/* Checks the instruction at `pc`: first each operand by its letter, then what depends on several operands. */
 static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc,
                                     rvm_value *error) {
   const rvm_kernel_instruction *instruction = &program->code[pc];

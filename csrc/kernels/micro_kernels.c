@@ -1,9 +1,10 @@
 /* micro_kernels.c: the micro-kernels of bytecode (micro_kernels.def).
 
-   A program may pass any numbers.  For each micro-kernel, run_NAME computes from its sizes which elements it accesses,
-   compares that with the buffers, and calls it for portions of its work, so that a run can end in between.  Sizes are
-   at most LARGEST_SIZE: products of two, and sums of some such products, fit an int64.  The file is compiled once for
-   each level of processors (kernel_levels.h). */
+   A program may pass any numbers.  For each micro-kernel, run_NAME computes which elements the micro-kernel accesses,
+   and refuses the call if any is outside its buffer.  Then it calls the micro-kernel for one portion of the work after
+   another, so that a run can end in between.  Sizes are at most LARGEST_SIZE, so that products of two sizes, and sums
+   of a few such products, fit an int64.  The file is compiled once for each level of processor features
+   (kernel_levels.h). */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 #include "compiler.h"
 #include "gemm_f32.h"
 #include "gemm_int8.h"
+#include "gemm_quantized.h"
 #include "kernel_loops.h"
 #include "kernel_math.h"
 #include "peak_flops.h"
@@ -21,10 +23,12 @@
 
 enum {
   LARGEST_SIZE = 1 << 30,
-  OFFSETS = 512,       /* offsets that are checked together */
-  TILE_COLUMNS = 4096, /* columns of a portion */
-  WORD_WORK = 16,      /* work per word of rvm_words_of_bytes and rvm_words_of_line */
-  MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK,
+  OFFSETS = 512,                              /* the maximum number of offsets that are copied and checked together */
+  TILE_COLUMNS = 4096,                        /* columns of a portion */
+  WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
+  MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
+  INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
+  PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
 };
 
 /* The buffers of the arguments READ and WRITE, by name: a struct NAME_buffers for each micro-kernel.  `has_none` keeps
@@ -53,45 +57,49 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Returns the offset of the last of `count` items that are `stride` apart, 0 if there is none. */
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
-/* Returns the address of the element that an argument names, or NULL unless the elements [low, high) from there on, of
-   `bytes` bytes each, are in the buffer and aligned.  For an empty range, high <= low,
-   returns an address that must not be accessed. */
+/* Returns the address of the element that an argument names.  The caller will access the elements [low, high) relative
+   to that element, each of `bytes` bytes.  Returns NULL if one of them is outside the buffer, or they are not aligned.
+   If the range is empty, returns an address that must not be accessed. */
 static void *checked_address(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
   static int64_t no_elements;
-  const int64_t size = argument->bytes / bytes, at = argument->number;
+  const int64_t size = argument->bytes / bytes, position = argument->number;
   if (high <= low) return &no_elements;
-  if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->address % (uint64_t)bytes != 0)
-    return NULL;
-  return argument->address + at * bytes;
+  const int is_inside = position >= 0 && position <= size && low >= -position && high <= size - position;
+  if (!is_inside || (uintptr_t)argument->address % (uint64_t)bytes != 0) return NULL;
+  return argument->address + position * bytes;
 }
 
-/* Sets args.name to the address that the argument names.  Refuses the call unless the elements [low, high) from there
-   on, of `bytes` bytes each, may be accessed. */
+/* Sets args.name to the address of the argument `name`.  Refuses the call if the elements [low, high) relative to that
+   address, each of `bytes` bytes, must not be accessed (checked_address). */
 #define EXPECT_ELEMENTS(bytes, name, low, high)                             \
   args.name = checked_address(&buffers->name, low, high, (int64_t)(bytes)); \
   if (!args.name) return RVM_MICRO_REFUSED
 #define EXPECT_RANGE(name, low, high) EXPECT_ELEMENTS(sizeof *args.name, name, low, high)
-/* EXPECT_RANGE for a parameter of type `void *` whose elements have type T. */
+/* Like EXPECT_RANGE, for a parameter of type `void *` whose elements have type T. */
 #define EXPECT_RANGE_OF(T, name, low, high) EXPECT_ELEMENTS(sizeof(T), name, low, high)
 #define EXPECT(condition) \
   if (!(condition)) return RVM_MICRO_REFUSED
-/* Refuses a call that cannot be split into portions and would take too long; `work` is a double. */
+/* Refuses a call that is not split into small enough portions and would take too long.  `work` is a double, which
+   cannot overflow. */
 #define EXPECT_WORK(work, most) EXPECT((work) <= (most))
 /* Charges a portion of the work, and ends the call if the run is to end. */
 #define SPEND(work) \
   if (!watch->spend(watch->host, work)) return RVM_MICRO_ENDED
 
-/* Returns whether two ranges of floats overlap. */
+/* Returns whether two ranges of floats overlap in memory. */
 static int overlaps(const float *a, int64_t a_count, const float *b, int64_t b_count) {
   const uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
   return a_count > 0 && b_count > 0 && left < right + (uint64_t)b_count * 4 && right < left + (uint64_t)a_count * 4;
 }
 
-/* Returns the number of items of `work` each in a portion: a multiple of `multiple`, and at least that. */
+/* Returns the number of items that make up a portion, if each item takes `work`.  The number is a positive multiple of
+   `multiple`. */
 static int64_t portion_size(int64_t work, int64_t multiple) {
   const int64_t count = RVM_MICRO_PORTION / (work > 0 ? work : 1) / multiple * multiple;
   return count > 0 ? count : multiple;
 }
+
+/* ---- run_NAME: checks the arguments of micro-kernel NAME, and calls it for one portion after another ---- */
 
 static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
                             const rvm_micro_watch *watch) {
@@ -118,13 +126,13 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
   return RVM_MICRO_DONE;
 }
 
-/* A copy of some offsets.  The micro-kernel that uses them, or another thread, may overwrite the originals after the
-   check. */
+/* A copy of some offsets, with their minimum and maximum.  The originals may be overwritten after the check, by the
+   micro-kernel itself or by another thread. */
 typedef struct offsets {
   int64_t values[OFFSETS], least, most;
 } offsets;
 
-/* Copies `count` <= OFFSETS offsets.  Returns 0 if one is too large. */
+/* Copies `count` <= OFFSETS offsets and returns 1.  Returns 0 if the absolute value of one exceeds LARGEST_SIZE. */
 static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
   memcpy(copy->values, values, (size_t)count * sizeof *values);
   copy->least = copy->most = count > 0 ? copy->values[0] : 0;
@@ -135,7 +143,98 @@ static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
   return copy->least >= -(int64_t)LARGEST_SIZE && copy->most <= LARGEST_SIZE;
 }
 
-/* Calls rvm_columns_f32 with any number of taps up to RVM_COLUMN_TAPS, which need not be a constant. */
+static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm_window_tile_f32_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  EXPECT(args.taps >= 1 && args.taps <= OFFSETS && args.channels <= LARGEST_SIZE / args.taps);
+  EXPECT_RANGE(row_offsets, 0, args.rows);
+  EXPECT_RANGE(tap_offsets, 0, args.taps);
+  offsets rows, taps;
+  EXPECT(copy_offsets(&rows, args.row_offsets, args.rows) && copy_offsets(&taps, args.tap_offsets, args.taps));
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), channels = args.channels;
+  const int64_t least = rows.least + taps.least;
+  EXPECT_RANGE(x, least, channels > 0 ? rows.most + taps.most + last_offset(channels, args.channel_stride) + 1 : least);
+  EXPECT_RANGE(b, 0, channels > 0 ? last_offset(channels * args.taps, args.b_stride) + width : 0);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
+    rvm_window_tile_f32_arguments part = args;
+    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
+    part.tile = args.tile + j;
+    part.row_offsets = rows.values;
+    part.tap_offsets = taps.values;
+    const int64_t most = portion_size(args.rows * part.columns * args.taps, 1);
+    for (int64_t c = 0; c == 0 || c < channels; c += most) {
+      part.channels = min_i64(channels - c, most);
+      part.x = args.x + c * args.channel_stride;
+      part.b = args.b + c * args.taps * args.b_stride + j;
+      part.accumulates = c > 0 || args.accumulates != 0;
+      SPEND(args.rows * part.columns * (part.channels * args.taps + 1));
+      RVM_WITH_CONSTANT_ROWS(rvm_window_tile_f32, part)
+    }
+  }
+  return RVM_MICRO_DONE;
+}
+
+/* Calls rvm_quantized_tile_f32.  In each call, the numbers of rows and bits are constants. */
+static void quantized_tile_any_size(rvm_quantized_tile_f32_arguments args) {
+#define WITH(row_count, bit_count)                            \
+  if (args.rows == (row_count) && args.bits == (bit_count)) { \
+    args.rows = (row_count), args.bits = (bit_count);         \
+    rvm_quantized_tile_f32(&args);                            \
+    return;                                                   \
+  }
+#define WITH_ROWS(bit_count) WITH(1, bit_count) WITH(2, bit_count) WITH(3, bit_count) WITH(4, bit_count)
+  WITH_ROWS(2)
+  WITH_ROWS(4)
+  WITH_ROWS(8)
+#undef WITH_ROWS
+#undef WITH
+}
+
+/* Refuses the call unless `bits` is valid, and `groups` rows of bytes of a panel, with their scales and zero points,
+   are in the buffers. */
+#define EXPECT_QUANTIZED_PANEL(groups)                                                                  \
+  EXPECT((args.bits == 2 || args.bits == 4 || args.bits == 8) && args.block_groups >= 1);               \
+  const int64_t last_block = (groups) > 0 ? ((groups) - 1) / args.block_groups * args.block_stride : 0; \
+  const int64_t values = (groups) > 0 ? last_block + RVM_PANEL_WIDTH : 0;                               \
+  const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);                                   \
+  EXPECT_ELEMENTS(1, b, 0, (groups) * RVM_PANEL_WIDTH);                                                 \
+  EXPECT_ELEMENTS(sizeof(float), scales, 0, values);                                                    \
+  EXPECT_ELEMENTS(zero_bytes, zeros, 0, values)
+
+static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
+                                      const rvm_quantized_tile_f32_buffers *buffers, const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_QUANTIZED_ROWS);
+  EXPECT_QUANTIZED_PANEL(args.groups);
+  const int64_t depth = args.groups * (8 / args.bits), work = args.rows * RVM_PANEL_WIDTH * (depth + 1);
+  EXPECT_RANGE(a, 0, depth > 0 ? last_offset(args.rows, args.a_stride) + depth : 0);
+  EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
+  EXPECT_WORK((double)work, 0x1p26);
+  SPEND(work);
+  quantized_tile_any_size(args);
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_dequantized_panel_f32(rvm_dequantized_panel_f32_arguments args,
+                                         const rvm_dequantized_panel_f32_buffers *buffers,
+                                         const rvm_micro_watch *watch) {
+  const int64_t groups = args.first + args.groups;
+  EXPECT_QUANTIZED_PANEL(groups);
+  const int64_t written = args.groups * (8 / args.bits) * RVM_PANEL_WIDTH;
+  EXPECT_RANGE(panel, 0, written);
+  EXPECT_WORK((double)written, 0x1p26);
+  SPEND(written);
+  if (args.bits == 2)
+    args.bits = 2, rvm_dequantized_panel_f32(&args);
+  else if (args.bits == 4)
+    args.bits = 4, rvm_dequantized_panel_f32(&args);
+  else
+    args.bits = 8, rvm_dequantized_panel_f32(&args);
+  return RVM_MICRO_DONE;
+}
+
+/* Calls rvm_columns_f32 with 1 to RVM_COLUMN_TAPS taps.  In each call, the number is a constant, so that the C compiler
+   can unroll loops. */
 static void columns_f32_any_taps(rvm_columns_f32_arguments args) {
 #define CASE(count)         \
   case count:               \
@@ -164,19 +263,20 @@ static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns
   if (height == 0 || width == 0) return RVM_MICRO_DONE;
   EXPECT_RANGE(sums, 0, last_offset(height, args.sums_stride) + width);
   for (int64_t c = 0; c == 0 || c < args.count; c += OFFSETS) {
-    offsets at, weights;
+    offsets x_offsets, weight_offsets;
     const int64_t count = min_i64(args.count - c, OFFSETS);
     const int64_t most_columns = portion_size(RVM_COLUMN_ROWS * args.taps * count, RVM_TILE_STEP);
     const int64_t most_rows = portion_size(args.taps * count * min_i64(width, most_columns), RVM_COLUMN_ROWS);
-    EXPECT(copy_offsets(&at, all_offsets + c, count) && copy_offsets(&weights, all_weight_offsets + c, count));
-    EXPECT_RANGE(weights, weights.least,
-                 count > 0 ? weights.most + last_offset(args.taps, args.weight_stride) + 1 : weights.least);
-    EXPECT_RANGE(x, at.least,
-                 count > 0 ? at.most + last_offset(height + args.taps - 1, args.x_stride) + width : at.least);
+    EXPECT(copy_offsets(&x_offsets, all_offsets + c, count));
+    EXPECT(copy_offsets(&weight_offsets, all_weight_offsets + c, count));
+    const int64_t weights_end = weight_offsets.most + last_offset(args.taps, args.weight_stride) + 1;
+    const int64_t x_end = x_offsets.most + last_offset(height + args.taps - 1, args.x_stride) + width;
+    EXPECT_RANGE(weights, weight_offsets.least, count > 0 ? weights_end : weight_offsets.least);
+    EXPECT_RANGE(x, x_offsets.least, count > 0 ? x_end : x_offsets.least);
     rvm_columns_f32_arguments part = args;
     part.count = count;
-    part.offsets = at.values;
-    part.weight_offsets = weights.values;
+    part.offsets = x_offsets.values;
+    part.weight_offsets = weight_offsets.values;
     part.accumulates = c > 0 || args.accumulates != 0;
     for (int64_t r = 0; r < args.rows; r += most_rows)
       for (int64_t j = 0; j < args.columns; j += most_columns) {
@@ -198,16 +298,16 @@ static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buff
   EXPECT_RANGE(weights, 0, args.taps);
   EXPECT_RANGE(sums, 0, width);
   for (int64_t t = 0; t == 0 || t < args.taps; t += OFFSETS) {
-    offsets at;
+    offsets x_offsets;
     const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
-    EXPECT(copy_offsets(&at, args.offsets + t, taps));
-    EXPECT_RANGE(x, at.least, taps > 0 ? at.most + width : at.least);
+    EXPECT(copy_offsets(&x_offsets, args.offsets + t, taps));
+    EXPECT_RANGE(x, x_offsets.least, taps > 0 ? x_offsets.most + width : x_offsets.least);
     for (int64_t j = 0; j < args.columns; j += most) {
       const int64_t columns = min_i64(args.columns - j, most);
       SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1));
       rvm_taps_f32(&(rvm_taps_f32_arguments){.columns = columns,
                                              .taps = taps,
-                                             .offsets = at.values,
+                                             .offsets = x_offsets.values,
                                              .weights = args.weights + t,
                                              .x = args.x + j,
                                              .sums = args.sums + j,
@@ -244,12 +344,13 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
                                     const rvm_micro_watch *watch) {
   const int64_t taps = args.window_height * args.window_width, area = args.height * args.width;
   EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
-  EXPECT(args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
+  EXPECT(args.out_height >= 1 && args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
   if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
   const int64_t lines = args.columns / args.out_width + 2;
+  const int64_t last_image = (args.column + args.columns - 1) / (args.out_height * args.out_width);
   const double work = (double)args.rows * (double)args.panel_stride + (double)taps * (double)lines;
   EXPECT_WORK(work, 0x1p26);
-  const int64_t read = ((args.row + args.rows - 1) / taps + 1) * area;
+  const int64_t read = last_image * args.image_stride + ((args.row + args.rows - 1) / taps + 1) * area;
   const int64_t written = last_offset(args.rows, args.panel_stride) + args.panel_stride;
   EXPECT_RANGE(panel, 0, written);
   EXPECT_RANGE(x, 0, read);
@@ -259,7 +360,8 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
   return RVM_MICRO_DONE;
 }
 
-/* Calls rvm_max_pool_f32 with constants for common windows. */
+/* Calls rvm_max_pool_f32.  For common windows, the width, stride and dilation are constants, so that the C compiler can
+   specialize the loops. */
 static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
 #define WITH(width, stride)    \
   do {                         \
@@ -282,7 +384,7 @@ static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
 #undef WITH
 }
 
-/* A portion is part of one row if rows are long, else some rows. */
+/* A portion is some rows of the output, or a part of one row if rows are long. */
 static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_pool_f32_buffers *buffers,
                                 const rvm_micro_watch *watch) {
   const int64_t rows = args.out_height, columns = args.out_width, area = args.height * args.width;
@@ -323,10 +425,10 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
                               const rvm_micro_watch *watch) {
   EXPECT_RANGE_OF(char, dst, 0, args.bytes);
   EXPECT_RANGE_OF(char, src, 0, args.bytes);
-  for (int64_t at = 0; at < args.bytes; at += RVM_MICRO_PORTION) {
-    const int64_t bytes = min_i64(args.bytes - at, RVM_MICRO_PORTION);
-    SPEND(bytes / 2); /* for copies outside the cache, which are slow */
-    memmove((char *)args.dst + at, (const char *)args.src + at, (size_t)bytes);
+  for (int64_t offset = 0; offset < args.bytes; offset += RVM_MICRO_PORTION) {
+    const int64_t bytes = min_i64(args.bytes - offset, RVM_MICRO_PORTION);
+    SPEND(bytes / 2); /* the work of a copy outside the cache, which is slow */
+    memmove((char *)args.dst + offset, (const char *)args.src + offset, (size_t)bytes);
   }
   return RVM_MICRO_DONE;
 }
@@ -341,7 +443,8 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-/* Calls rvm_tile_bytes with any number of rows, and with `a` signed or unsigned; neither need be a constant. */
+/* Calls rvm_tile_bytes with constants for the number of rows and for `a_is_signed`, so that the C compiler can
+   specialize the loops. */
 static void tile_bytes_any_rows(rvm_tile_bytes_arguments args) {
   if (args.a_is_signed) {
     args.a_is_signed = 1;
@@ -381,16 +484,16 @@ static int run_rvm_taps_bytes(rvm_taps_bytes_arguments args, const rvm_taps_byte
   EXPECT_RANGE(weights, 0, args.taps);
   EXPECT_RANGE(sums, 0, width);
   for (int64_t t = 0; t < args.taps; t += OFFSETS) {
-    offsets at;
+    offsets word_offsets;
     const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
-    EXPECT(copy_offsets(&at, args.offsets + t, taps));
-    EXPECT_RANGE(words, at.least, at.most + width);
+    EXPECT(copy_offsets(&word_offsets, args.offsets + t, taps));
+    EXPECT_RANGE(words, word_offsets.least, word_offsets.most + width);
     for (int64_t j = 0; j < args.columns; j += most) {
       const int64_t columns = min_i64(args.columns - j, most);
       SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1) * 4);
       rvm_taps_bytes(&(rvm_taps_bytes_arguments){.columns = columns,
                                                  .taps = taps,
-                                                 .offsets = at.values,
+                                                 .offsets = word_offsets.values,
                                                  .weights = args.weights + t,
                                                  .words = args.words + j,
                                                  .sums = args.sums + j});
@@ -440,8 +543,8 @@ static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_wor
   return RVM_MICRO_DONE;
 }
 
-/* A portion has some of the rows.  If there are at least RVM_ATTENTION_FEW rows, each portion has at least as many,
-   because rvm_attention computes fewer rows in another way. */
+/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  So that the
+   results do not depend on the portions, no portion has fewer, unless the whole call has. */
 static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
                              const rvm_micro_watch *watch) {
   const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;
@@ -492,8 +595,9 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
    (args).columns % RVM_WINOGRAD_LANES == 0 && (args).columns <= RVM_WINOGRAD_TILES && \
    (args).tiles <= (args).columns && !__builtin_mul_overflow((args).channels * (args).height, (args).width, elements))
 
-/* Stores how many elements the transformed weights of `rows` filters span in u, where each of 16 planes has a row of
-   `channels` elements for each of all `filters`.  Returns 0 if that exceeds int64. */
+/* Computes the number of elements of u from the first to the last transformed weight of `rows` filters, and returns 1.
+   u has 16 planes, each with a row of `channels` elements for each of the `filters`.  Returns 0 if the number exceeds
+   int64. */
 static int winograd_weights(int64_t rows, int64_t filters, int64_t channels, int64_t *elements) {
   *elements = 0;
   return channels == 0 || (!__builtin_mul_overflow(15 * filters, channels, elements) &&
@@ -504,7 +608,7 @@ static int run_rvm_winograd_input(rvm_winograd_input_arguments args, const rvm_w
                                   const rvm_micro_watch *watch) {
   int64_t elements;
   EXPECT(WINOGRAD_IS_VALID(args, &elements));
-  const double work = (double)args.channels * (double)(args.tiles + 1) * 64;
+  const double work = (double)args.channels * (double)(args.tiles + 1) * INPUT_WORK;
   EXPECT_WORK(work, 0x1p26);
   EXPECT_RANGE(planes, 0, elements);
   EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
@@ -518,7 +622,8 @@ static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const r
                                     const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS);
   EXPECT(args.columns > 0 && args.columns % RVM_WINOGRAD_LANES == 0 && args.columns <= RVM_WINOGRAD_TILES);
-  const double work = (double)args.columns * (double)(args.channels + 1) * 96;
+  /* 16 planes of at most RVM_TILE_ROWS rows */
+  const double work = (double)args.columns * (double)(args.channels + 1) * (16 * RVM_TILE_ROWS);
   int64_t weights;
   EXPECT_WORK(work, 0x1p28);
   EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));
@@ -545,7 +650,7 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
                                   const rvm_micro_watch *watch) {
   int64_t elements, weights;
   EXPECT(WINOGRAD_IS_VALID(args, &elements));
-  const double work = (double)(args.channels + 1) * 256;
+  const double work = (double)(args.channels + 1) * PLAIN_WORK;
   EXPECT_WORK(work, 0x1p26);
   EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));
   if (args.rows == 0 || args.tiles == 0) return RVM_MICRO_DONE;
@@ -577,7 +682,8 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
   return RVM_MICRO_DONE;
 }
 
-/* Reads the arguments of each micro-kernel: call_NAME refuses a SIZE outside its range, then calls run_NAME. */
+/* call_NAME converts the arguments of a micro-kernel to its struct.  It refuses a SIZE out of range, and then calls
+   run_NAME. */
 #define SIZE(name)                \
   args.name = argument++->number; \
   if (!is_size(args.name)) return RVM_MICRO_REFUSED;

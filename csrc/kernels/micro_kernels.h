@@ -1,5 +1,5 @@
-/* micro_kernels.h: the micro-kernels (micro_kernels.def) as kernel bytecode calls them.  Unlike the inlined functions
-   in csrc/codegen, they check their arguments, and can be ended between two portions of their work. */
+/* micro_kernels.h: the micro-kernels (micro_kernels.def) for kernel bytecode.  They call the functions of the same
+   names in csrc/codegen, but check the arguments first, and can be ended between two portions of their work. */
 #ifndef RELVM_MICRO_KERNELS_H
 #define RELVM_MICRO_KERNELS_H
 
@@ -7,7 +7,8 @@
 
 enum { RVM_MICRO_KERNEL_ARGUMENTS = 24 }; /* most arguments of a micro-kernel */
 
-/* An argument: a number, or element `number` of a buffer of `bytes` bytes at `address`. */
+/* An argument: the integer `number`, the float `f32`, or the address of element `number` of a buffer of `bytes` bytes
+   at `address`. */
 typedef struct rvm_micro_argument {
   int64_t number;
   float f32;
@@ -15,12 +16,12 @@ typedef struct rvm_micro_argument {
   int64_t bytes;
 } rvm_micro_argument;
 
-/* The status of a call.  REFUSED: an access would be outside its buffer, or a number is invalid.  ENDED:
+/* The status of a call.  REFUSED: an access would be outside its buffer, or an argument is invalid.  ENDED:
    rvm_micro_watch.spend returned 0.  In both cases, earlier portions may have written to the buffers. */
 enum { RVM_MICRO_REFUSED, RVM_MICRO_DONE, RVM_MICRO_ENDED };
 
-/* `spend` is called before each portion of about RVM_MICRO_PORTION work, counted in multiply-adds or operations of the
-   same duration.  It returns 0 to end the call. */
+/* Work is counted in multiply-adds, or in operations that take as long.  `spend` is called before each portion of about
+   RVM_MICRO_PORTION work, with the work of the portion.  It returns 0 to end the call. */
 enum { RVM_MICRO_PORTION = 1 << 22 };
 typedef struct rvm_micro_watch {
   int (*spend)(void *host, int64_t work);

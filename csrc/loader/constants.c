@@ -10,6 +10,9 @@
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
 
+/* A record of the constant section, in the file format.  payload: the value of a scalar, the index of a string, or the
+   offset of a tensor's elements in the data section.  rank and dims_start: the dimensions in the table after the
+   records. */
 typedef struct constant_record {
   uint32_t tag, dtype, rank, dims_start;
   int64_t payload;
@@ -18,7 +21,8 @@ typedef struct constant_record {
 
 _Static_assert(sizeof(constant_record) == 32, "the struct is the file format");
 
-/* Reads a tensor of strings, which are packed in the data section (rvm_tensor_of_strings). */
+/* Creates a tensor of strings from their packed form in the data section (rvm_tensor_of_strings).  The strings become
+   immortal, like the constant. */
 static rvm_status read_strings_of(const constant_record *record, const int64_t *dims, const unsigned char *packed,
                                   int32_t index, rvm_value *result) {
   rvm_status status = rvm_tensor_of_strings((int32_t)record->rank, dims, packed, (int64_t)record->size_bytes, result);
@@ -52,8 +56,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
                          NULL, NULL, result);
 }
 
-/* Reads a constant whose dimensions, if it has any, begin at `dims`.  The table has `dim_count` dimensions from there
- * on. */
+/* Reads the constant of a record.  `dims` is the start of its dimensions in the table of dimensions, and `dim_count`
+   the number of entries from there to the end of the table. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dim_count, int32_t index, rvm_value *result) {
   if (record->rank > dim_count || record->rank > INT32_MAX) /* never: takes 16 GB of dimensions */

@@ -19,6 +19,7 @@ const char *rvm_executable_string(const rvm_executable *executable, uint32_t ind
   return (const char *)executable->sections[RVM_SECTION_strings].bytes + executable->strings[index].offset;
 }
 
+/* Returns whether a name equals a pattern, or begins with the text before the * that ends a pattern. */
 static int matches_pattern(const char *name, const char *pattern) {
   size_t length = strlen(pattern);
   if (length > 0 && pattern[length - 1] == '*') return strncmp(name, pattern, length - 1) == 0;
@@ -44,6 +45,7 @@ void rvm_executable_retain(rvm_executable *executable) { atomic_fetch_add(&execu
 
 void rvm_executable_release(rvm_executable *executable) {
   if (!executable || atomic_fetch_sub(&executable->users, 1) > 1) return;
+  /* References to constants are not counted.  A count of 1 makes rvm_release free them. */
   for (int32_t i = 0; i < executable->constant_count; i++) {
     rvm_value *constant = &executable->constants[i];
     if (rvm_value_is_object(*constant)) constant->as.object->references = 1;

@@ -1,5 +1,6 @@
-/* executable.h: a loaded executable.  Its tables are views into the file's bytes; constants, steps and symbols are
-   made when it is loaded (load.c).  It is immutable afterwards, so threads may share it. */
+/* executable.h: a loaded executable.  Most of its tables are views into the bytes of the file.  Constants, steps and
+   symbols are created when the executable is loaded (load.c).  An executable is immutable afterwards, so threads may
+   share it. */
 #ifndef RELVM_EXECUTABLE_H
 #define RELVM_EXECUTABLE_H
 
@@ -36,20 +37,21 @@ enum rvm_argument_kind {
   RVM_ARGUMENT_COUNT
 };
 
+/* The parts of an argument word: the kind in the low 3 bits, and a signed payload (arguments.def). */
 static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
 static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
 
-/* Flags of functions that have code. */
+/* Flags of bytecode and native functions. */
 enum {
   RVM_PRIVATE = 1, /* cannot be found by name; only the program calls it */
-  RVM_IMPURE = 2,  /* calling it may have effects */
+  RVM_IMPURE = 2,  /* a call may have side effects */
 };
 
 /* A record of the function section, in the file format. */
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
   uint16_t kind;
-  uint16_t flags;  /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
+  uint16_t flags;  /* RVM_PRIVATE, RVM_IMPURE; 0 for packed functions and kernels */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;
@@ -71,12 +73,12 @@ typedef struct rvm_section {
 
 /* The header of a native section, in the file format.  The shared library follows it. */
 typedef struct rvm_native_header {
-  uint32_t abi_version, triple, cpu, zero;  /* triple, cpu: string indices */
+  uint32_t abi_version, triple, cpu, zero;  /* triple, cpu: string indices of the target and its features */
   unsigned char replaced[RVM_SHA256_BYTES]; /* see rvm_executable_replaced */
   uint32_t zeros[4];
 } rvm_native_header;
 
-/* The key of a function.  A packed function may have the same name as a function of the program. */
+/* An entry of the index of functions by name.  A packed function may have the same name as another function. */
 typedef struct rvm_function_name {
   const char *name;
   int32_t is_packed; /* 0 or 1 */
@@ -93,19 +95,20 @@ struct rvm_executable {
   const uint32_t *code;
   rvm_function_name *by_name;  /* sorted by rvm_function_names_compare */
   void **symbols;              /* addresses of native and kernel functions, by function index; NULL if there are none */
-  rvm_kernel_program *kernels; /* by function index, without `code` for functions that have none; NULL if no function
-                                  has kernel bytecode */
+  rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if no
+                                  function has kernel bytecode */
   rvm_value *constants;        /* immortal objects */
   struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */
-  rvm_value *literals;         /* operands of steps; a FUNCTION literal holds its index, a CONTEXT literal nothing */
+  rvm_value *literals; /* operands of steps; the payload of a FUNCTION is the function's index, and a CONTEXT has
+                          none, because both depend on the machine */
   int64_t literal_count;
   rvm_library library;
   int32_t is_elsewhere; /* native code is present but not loaded, because it cannot run here or is_only_checked */
   rvm_value obstacle;   /* the ERROR that explains is_elsewhere; NIL if the code runs or loading was not attempted
                            (is_only_checked) */
   int32_t is_only_checked;
-  char **callable; /* patterns of the registered functions that it may call; NULL if any */
+  char **callable; /* patterns of the registered functions that the program may call; NULL if it may call all */
   int32_t callable_count;
   void (*release)(void *); /* see rvm_load_options */
   void *release_argument;
@@ -121,8 +124,8 @@ const char *rvm_executable_string(const rvm_executable *executable, uint32_t ind
    section is too short. */
 const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes);
 
-/* Returns the digest (rvm_executable_digest) of the executable whose bytecode the native code can replace, as stored
-   in the file: zeros if there is none.  Returns NULL if there is no native code. */
+/* Returns the digest (rvm_executable_digest) of the executable whose bytecode the native code can replace, as the file
+   states it.  The digest is all zeros if the native code can replace none.  Returns NULL if there is no native code. */
 const unsigned char *rvm_executable_replaced(const rvm_executable *executable);
 
 /* Returns whether the load options allow the executable to call a registered function. */
@@ -133,7 +136,7 @@ rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 /* Returns whether `name` begins with the prefix of builtins.  Only builtins have such names. */
 int rvm_is_builtin_name(const char *name);
 
-/* Compares two rvm_function_name by name, then by is_packed.  For qsort and bsearch. */
+/* Compares two rvm_function_name by name, then by is_packed.  This is a callback of qsort and bsearch. */
 int rvm_function_names_compare(const void *a, const void *b);
 
 #endif

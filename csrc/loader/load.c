@@ -1,5 +1,5 @@
-/* load.c: loads an executable from memory.  Every part of the file is validated before it is used, in the order of
-   `steps` in `load`. */
+/* load.c: loads an executable from memory.  Every part of the file is validated before it is used: first the sections,
+   then their contents in the order of `steps` in `load`. */
 #include "cold.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct file_header {
   uint16_t major, minor;
   uint32_t section_count;
   uint64_t size_bytes;
-  uint32_t checksum; /* of the header, with this field as 0, and the section table */
+  uint32_t checksum; /* checksum of the header, with this field as 0, and of the section table */
   uint32_t zero[9];
 } file_header;
 
@@ -35,7 +35,7 @@ _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
 
-/* A step of loading: validates one part and stores a view of it in `executable`. */
+/* A step of loading: validates one part of the file, and stores it or a view of it in `executable`. */
 typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
 
 static int all_zero(const void *bytes, int64_t size_bytes) {
@@ -47,6 +47,7 @@ static int all_zero(const void *bytes, int64_t size_bytes) {
 
 /* ---- sections ---- */
 
+/* Returns the name of a section in sections.def, for messages. */
 static const char *section_name(uint32_t id) {
   switch (id) {
 #define SECTION(name, id, meaning) \
@@ -113,7 +114,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return all_zero(bytes + end, size_bytes - end) ? RVM_OK : BAD(error, "bytes after the last section are not zero");
 }
 
-/* Replaces the sections by those of the portable program.  If it has no data section, it shares the file's. */
+/* Replaces the sections of the file by those of its portable program.  A portable program without a data section uses
+   the data section of the file. */
 static rvm_status select_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
   const rvm_section portable = executable->sections[RVM_SECTION_portable],
                     data = executable->sections[RVM_SECTION_data];
@@ -160,7 +162,7 @@ static int string_exists(const rvm_executable *executable, uint32_t index) {
   return index < (uint32_t)executable->string_count;
 }
 
-/* Returns whether the index is that of a string that may name a function, a parameter or a symbol. */
+/* Returns whether a string exists and is short enough for the name of a function, a parameter or a symbol. */
 static int is_name(const rvm_executable *executable, uint32_t index) {
   return string_exists(executable, index) && executable->strings[index].length <= RVM_MAX_NAME_BYTES;
 }
@@ -187,7 +189,7 @@ static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   return RVM_OK;
 }
 
-/* Validates the sections that are opaque texts to the runtime. */
+/* Checks that the sections that the runtime stores but does not interpret are UTF-8 text. */
 static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
   const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
   for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -200,12 +202,13 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 
 /* ---- functions ---- */
 
-/* A function may have at most this number of registers more than it has parameters and code words together.  Its code
-   cannot write more registers than that.  The limit bounds the memory that the verifier needs for registers. */
+/* The limit of a function's registers is the number of its parameters, plus the number of its code words, plus
+   SPARE_REGISTERS.  The instructions of a function cannot write that many.  The limit bounds the memory that the
+   verifier needs for sets of registers. */
 enum { SPARE_REGISTERS = 256 };
 
-/* Checks a function record.  `parameter_total` is the size of the parameter table.  *next_parameter is the start of
-   this function's parameters and advances past them. */
+/* Checks a function record.  `parameter_total` is the size of the parameter table.  *next_parameter is the index at
+   which the parameters of this function must begin, and is advanced past these parameters. */
 static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
@@ -213,12 +216,14 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
     return BAD(error, "the name of function %d must have 1 to %d bytes", index, RVM_MAX_NAME_BYTES);
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
-  int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
-  int has_code = bytecode || function->kind == RVM_KIND_native;
-  if (!packed && rvm_is_builtin_name(name))
+  const int is_packed = function->kind == RVM_KIND_packed;
+  const int is_bytecode = function->kind == RVM_KIND_bytecode;
+  const int has_registers = is_bytecode || function->kind == RVM_KIND_native;
+  const uint32_t allowed_flags = has_registers ? RVM_PRIVATE | RVM_IMPURE : 0;
+  if (!is_packed && rvm_is_builtin_name(name))
     return BAD(error, "function %s: names that begin with " RVM_BUILTIN_PREFIX " belong to builtins", name);
-  if (function->flags > has_code * 3) return BAD(error, "function %s has invalid flags", name);
-  if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
+  if (function->flags & ~allowed_flags) return BAD(error, "function %s has invalid flags", name);
+  if (function->parameter_count < (is_packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
   if (function->first_parameter != *next_parameter)
     return BAD(error, "the parameters of function %s begin at entry %u of the table, expected %u", name,
@@ -229,14 +234,15 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   for (uint32_t i = 0; i < parameter_count; i++)
     if (!is_name(executable, executable->parameters[function->first_parameter + i]))
       return BAD(error, "the name of parameter %u of function %s must have 1 to %d bytes", i, name, RVM_MAX_NAME_BYTES);
-  if (!packed && !bytecode && !is_name(executable, function->symbol))
+  if (!is_packed && !is_bytecode && !is_name(executable, function->symbol))
     return BAD(error, "the symbol of function %s must have 1 to %d bytes", name, RVM_MAX_NAME_BYTES);
-  uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
+  /* A native function stores its result in the register after its parameters. */
+  uint32_t least_registers = has_registers ? parameter_count + !is_bytecode : 0;
   if (function->registers < least_registers || function->registers > INT32_MAX)
     return BAD(error, "function %s has an invalid number of registers", name);
-  if (!bytecode && function->code_count > 0)
+  if (!is_bytecode && function->code_count > 0)
     return BAD(error, "function %s has instructions but is not a bytecode function", name);
-  if (!bytecode) return RVM_OK;
+  if (!is_bytecode) return RVM_OK;
   if (function->code_count == 0 || function->code_start > executable->code_words ||
       function->code_count > executable->code_words - function->code_start)
     return BAD(error, "the instructions of function %s lie outside the code section", name);
@@ -248,19 +254,21 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
 /* Checks that each string is the name of at most one packed function and at most one other function.  Otherwise many
    functions could share one long name, and a small file would take very long to sort by name. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
-  unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
-  if (!is_name) return rvm_out_of_memory(error);
+  enum { NAMES_PACKED = 1, NAMES_OTHER = 2 };
+  unsigned char *uses = rvm_allocate_zeroed((size_t)executable->string_count); /* by string index */
+  if (!uses) return rvm_out_of_memory(error);
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
     uint32_t name = executable->functions[i].name;
-    const unsigned char bit = executable->functions[i].kind == RVM_KIND_packed ? 1 : 2;
-    if (is_name[name] & bit) status = BAD(error, "two functions use string %u as their name", name);
-    is_name[name] |= bit;
+    const unsigned char use = executable->functions[i].kind == RVM_KIND_packed ? NAMES_PACKED : NAMES_OTHER;
+    if (uses[name] & use) status = BAD(error, "two functions use string %u as their name", name);
+    uses[name] |= use;
   }
-  rvm_free(is_name);
+  rvm_free(uses);
   return status;
 }
 
+/* Creates executable->by_name.  Fails if two packed functions, or two other functions, have the same name. */
 static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
   rvm_status status = check_name_strings(executable, error);
   if (status) return status;
@@ -302,7 +310,7 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
   return status;
 }
 
-/* The maximum size of the code, so that offsets of steps fit in int32. */
+/* The maximum size of the code section in words.  It ensures that offsets of steps fit in int32. */
 enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_PER_CODE_WORD };
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
@@ -332,6 +340,8 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
 
 /* ---- native code ---- */
 
+/* Checks the header of the native section and opens its library.  Native code that cannot run here is accepted if the
+   load options allow that. */
 static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_native];
   const int may_be_elsewhere = executable->is_elsewhere; /* set by `load` from the options */
@@ -372,6 +382,7 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
 /* ---- kernel bytecode ---- */
 
 #ifndef RVM_WITHOUT_KERNELS
+/* Returns whether `count` adjacent NUL-terminated strings are UTF-8 text. */
 static int are_texts(const char *texts, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const int64_t length = (int64_t)strlen(texts);
@@ -382,8 +393,8 @@ static int are_texts(const char *texts, uint32_t count) {
 }
 #endif
 
-/* Reads the section of kernel bytecode: the number of kernels, 0, the function and program size of each kernel, then
-   the programs. */
+/* Reads the section of kernel bytecode: the number of kernels, a reserved 0, for each kernel the index of its function
+   and the size of its program in bytes, then the programs. */
 static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_kernels];
   if (!section->bytes) return RVM_OK;
@@ -420,6 +431,7 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
 #endif
 }
 
+/* Looks up the addresses of native functions and native kernels in the library. */
 static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
   if (executable->is_elsewhere) return RVM_OK;
   executable->symbols = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->symbols);
@@ -441,7 +453,8 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
 
 /* ---- permissions and limits ---- */
 
-/* Copies the patterns into one block: pointers, then texts. */
+/* Copies the patterns of the functions that the program may call into executable->callable, one block of pointers and
+   texts.  The block exists also for 0 patterns, because NULL allows all functions. */
 static rvm_status copy_callable(rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
   int32_t count = options ? options->function_count : 0;
   size_t bytes = (size_t)(count + 1) * sizeof(char *);
@@ -458,6 +471,7 @@ static rvm_status copy_callable(rvm_executable *executable, const rvm_load_optio
   return RVM_OK;
 }
 
+/* Checks that the load options allow every registered function that the program calls. */
 static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
   for (int32_t i = 0; i < executable->function_count; i++) {
     if (executable->functions[i].kind != RVM_KIND_packed) continue;
@@ -482,8 +496,8 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
 
 /* ---- public functions ---- */
 
-/* The memory limit of a load: MEMORY_PER_FILE_BYTE for each byte of the file, and SPARE_BYTES more.  The verifier's
-   register sets have a separate limit. */
+/* The memory limit of a load is MEMORY_PER_FILE_BYTE bytes for each byte of the file, plus SPARE_BYTES.  The register
+   sets of the verifier have a separate limit. */
 enum { MEMORY_PER_FILE_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
@@ -522,6 +536,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   return RVM_OK;
 }
 
+/* Calls `load` with the limit of memory for the size of the file. */
 static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                  rvm_executable **executable, rvm_value *error) {
   int64_t unused = 0, limit = 0;

@@ -69,7 +69,8 @@ static int create_file(void) {
   return descriptor;
 }
 
-/* Opens the library through its descriptor, so that no other file can be substituted. */
+/* Writes the library to a file and loads the file.  The path given to dlopen names the open descriptor, so that no
+   other file can be substituted. */
 static rvm_status library_load(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
   char path[40];
   library->descriptor = create_file();
@@ -85,7 +86,8 @@ static rvm_status library_load(rvm_library *library, const void *bytes, int64_t 
   return RVM_OK;
 }
 
-static rvm_status library_initialise(const rvm_library *library, rvm_value *error) {
+/* Calls the library's relvm_native_open, which receives the runtime's function table. */
+static rvm_status library_initialize(const rvm_library *library, rvm_value *error) {
   rvm_status (*open)(const rvm_native_api *api);
   void *symbol = rvm_library_find(library, "relvm_native_open");
   if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: the symbol relvm_native_open is missing");
@@ -98,12 +100,12 @@ static rvm_status library_initialise(const rvm_library *library, rvm_value *erro
 
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
   rvm_status status;
-  if ((status = library_load(library, bytes, size_bytes, error)) || (status = library_initialise(library, error)))
+  if ((status = library_load(library, bytes, size_bytes, error)) || (status = library_initialize(library, error)))
     rvm_library_close(library);
   return status;
 }
 
-/* Ignores symbols of the library's dependencies, which dlsym searches as well. */
+/* dlsym also searches the dependencies of a library.  Symbols that they define are ignored. */
 void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
   struct link_map *own, *owner;

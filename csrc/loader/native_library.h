@@ -4,11 +4,11 @@
 
 #include "native.h"
 
-/* A shared library loaded from memory.  Its file stays open while it is loaded, because the dynamic linker
-   identifies libraries by path and the path contains the descriptor. */
+/* A shared library loaded from memory.  `descriptor` is its file, which stays open while the library is loaded: the
+   dynamic linker identifies libraries by path, and the path contains the number of the descriptor. */
 typedef struct rvm_library {
-  void *handle;
-  int descriptor;
+  void *handle;   /* of dlopen; NULL if the library is closed */
+  int descriptor; /* -1 if the library is closed */
 } rvm_library;
 
 /* The machine's functions that native code calls, defined in vm/native_api.c. */
@@ -17,9 +17,9 @@ extern const rvm_native_api rvm_machine_native_api;
 /* Fails with UNSUPPORTED if native code for the target triple and processor features (cpu_features.def) cannot run
    here. */
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
-/* Loads the shared library of a native section and calls its relvm_native_open.  On failure *library is closed.
-   Fails with BAD_EXECUTABLE if it does not define relvm_native_open, with UNSUPPORTED if it cannot be loaded, and with
-   OUT_OF_MEMORY if its temporary file cannot be written. */
+/* Loads the shared library of a native section and calls its relvm_native_open.  On failure *library is closed.  Fails
+   with BAD_EXECUTABLE if the library does not define relvm_native_open, with UNSUPPORTED if it cannot be loaded or does
+   not support this runtime, and with OUT_OF_MEMORY if the temporary file for it cannot be written. */
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
 /* Returns the address of a symbol that the library defines, or NULL. */
 void *rvm_library_find(const rvm_library *library, const char *symbol);

@@ -1,7 +1,7 @@
-/* predecode.c: makes the steps of bytecode functions (predecode.h).
+/* predecode.c: translates bytecode functions into steps (predecode.h).
 
-   decode_function emits one step for each instruction, specialized to the types of registers (register_types.h).
-   Jumps are patched once the positions of all steps are known. */
+   decode_function emits one step for each instruction, specialized to the types of registers (register_types.h).  Jumps
+   are patched once the positions of all steps are known. */
 #include "cold.h"
 
 #include "predecode.h"
@@ -13,16 +13,15 @@
 #include "scalar_ops.h"
 #include "verify.h"
 
-/* MAX_MOVES: parameters of a tail call that are assigned in order.  MIN_SHARED_INT to MAX_SHARED_INT: ints whose
-   literals are shared. */
+/* MAX_MOVES: the largest number of arguments for which order_moves is tried.  Equal immediate ints from MIN_SHARED_INT
+   to MAX_SHARED_INT share a literal. */
 enum { MAX_MOVES = 16, MIN_SHARED_INT = -16, MAX_SHARED_INT = 255 };
 
 typedef struct decoder {
   rvm_executable *executable;
   rvm_register_types types;
-  int32_t *positions;     /* per code word that starts an instruction: offset of its step */
-  unsigned char *checked; /* per parameter of the current function: the type that its entry checks require; NEVER if
-                             none, ANY if several */
+  int32_t *positions;     /* per code word that starts an instruction: offset of its step in `steps` */
+  unsigned char *checked; /* of the current function: see rvm_entry_checks */
   int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* index + 1, or 0 if there is none yet */
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
@@ -37,8 +36,9 @@ static const char step_operands[][8] = {
 #undef STEP
 };
 
+/* Returns the number of words of a step. */
 static int32_t step_words(const int32_t *step) {
-  if (*step >= RVM_STEP_any_add_i64) return 4;
+  if (*step >= RVM_STEP_any_add_i64) return RVM_OPERATOR_WORDS;
   int32_t words = 1;
   for (const char *letter = step_operands[*step]; *letter; letter++)
     words += 1 + (*letter == 'k' ? step[words] : *letter == 'm' ? 2 * step[words] : 0);
@@ -64,7 +64,8 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
 
 /* ---- literals ---- */
 
-/* Returns the operand of a literal: that in *slot, or a new one, which it stores there. */
+/* Returns the operand word for a literal.  *slot is the number of the literal, counted from 1.  If *slot is 0, adds a
+   literal and stores its number. */
 static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   if (*slot == 0) {
     d->literals[d->literal_count++] = value;
@@ -73,6 +74,7 @@ static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   return -*slot;
 }
 
+/* Translates an argument word into an operand word: the number of a register, or a negative number for a literal. */
 static int32_t operand(decoder *d, uint32_t word) {
   int32_t payload = rvm_argument_payload(word), fresh = 0;
   switch (rvm_argument_kind(word)) {
@@ -94,6 +96,7 @@ static int32_t operand(decoder *d, uint32_t word) {
 
 static void emit(decoder *d, int32_t word) { d->steps[d->step_count++] = word; }
 
+/* Emits the count and the operands of an argument list. */
 static void emit_operands(decoder *d, const uint32_t *list) {
   emit(d, (int32_t)list[0]);
   for (uint32_t i = 1; i <= list[0]; i++) emit(d, operand(d, list[i]));
@@ -107,7 +110,7 @@ static int is_dtype_or_nil(const decoder *d, uint32_t word) {
   return rvm_argument_kind(word) == RVM_ARGUMENT_NIL || rvm_is_constant(d->executable, word, RVM_TAG_DTYPE);
 }
 
-/* Returns the step for a call.  Every specialized step does the same as RVM_STEP_call. */
+/* Returns the step for a call.  A specialized step has the same effect as RVM_STEP_call but runs faster. */
 static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *instruction) {
   int32_t destination = (int32_t)instruction[1];
   const uint32_t *list = instruction + 3;
@@ -152,40 +155,43 @@ static void emit_call(decoder *d, const unsigned char *types, const uint32_t *in
   emit_operands(d, instruction + 3);
 }
 
-/* Returns the byte offset of a register or literal. */
+/* Converts an operand word from an index of values to an offset in bytes. */
 static int32_t byte_offset(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
 
-/* The number of registers or literals whose byte offsets fit in int32. */
+/* A number of registers or literals for which all offsets in bytes fit in int32. */
 enum { MAX_VALUES = 1 << 26 };
 
-static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
+static int is_i64_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
-/* Emits the step of a scalar operator.  An i64 comparison that is followed by the `if` on its result also
-   takes the jump.  There is always a next instruction, because an operator does not end a function. */
+/* Emits the step of a scalar operator.  If the next instruction is a forward `if` on the result of an i64 comparison,
+   the step of the comparison also performs the jump.  A next instruction exists, because an operator cannot end a
+   function. */
 static void emit_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
                            const uint32_t *instruction) {
   uint32_t row = instruction[2], count = instruction[3];
   const uint32_t *next = instruction + 4 + count;
-  int known = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
-  known &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
+  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
+  is_typed &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
-    known &= rvm_argument_type(d->executable, types, instruction[4 + i]) == rvm_scalar_operand_type(row, i);
+    is_typed &= rvm_argument_type(d->executable, types, instruction[4 + i]) == rvm_scalar_operand_type(row, i);
   int32_t a = operand(d, instruction[4]);
   int32_t b = count > 1 ? operand(d, instruction[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
-  int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == instruction[1] && (int32_t)next[2] > 0;
-  if (!known)
+  int jumps =
+      is_typed && is_i64_comparison(row) && next[0] == RVM_OP_if && next[1] == instruction[1] && (int32_t)next[2] > 0;
+  if (!is_typed)
     emit(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)
     emit(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_SCALAR_OP_eq_i64));
   else
     emit(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
-  emit(d, known ? byte_offset((int32_t)instruction[1]) : (int32_t)instruction[1]);
-  emit(d, known ? byte_offset(a) : a);
-  emit(d, known ? byte_offset(b) : b);
+  emit(d, is_typed ? byte_offset((int32_t)instruction[1]) : (int32_t)instruction[1]);
+  emit(d, is_typed ? byte_offset(a) : a);
+  emit(d, is_typed ? byte_offset(b) : b);
 }
 
-/* Orders the moves from sources[i] to i so that none overwrites a source of a later one, and leaves out those that
-   do nothing.  Returns their number, or -1 if there is no such order. */
+/* Orders the `count` moves from operand sources[i] to register i, so that no move overwrites a source of a later one.
+   Stores the registers in `order`, without moves from a register to itself, and returns their number.  Returns -1 if
+   there is no such order, or if `count` exceeds MAX_MOVES. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
   unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers[i]: pending moves that read i */
@@ -208,8 +214,10 @@ static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order
   return placed == todo ? placed : -1;
 }
 
-/* Emits a tail call.  `entry` is the code word after the entry checks; a tail call of the function itself skips them
-   if the argument types are known to pass. */
+/* Emits a tail call of function `index`.  If the function calls itself, the step is a jump.  The jump goes past the
+   entry checks, to code word `entry`, if the types of the arguments are known to pass the checks, else to the start.
+   The jump past the checks of a function without objects becomes an `again` step, if the assignments to the parameters
+   can be ordered. */
 static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *instruction,
                            uint32_t entry) {
   const rvm_function_record *function = &d->executable->functions[index];
@@ -261,7 +269,7 @@ static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruct
   if (instruction[0] == RVM_OP_if) emit(d, (int32_t)instruction[2]);
 }
 
-/* Converts the target of a jump from code words to step words. */
+/* Stores the target of a jump, converted from code words to step words.  Does nothing for other instructions. */
 static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t pc) {
   const uint32_t *instruction = d->executable->code + function->code_start + pc;
   const int32_t *positions = d->positions + function->code_start;
@@ -272,6 +280,7 @@ static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t
     ((rvm_step_unless *)step)->target = positions[(int32_t)pc + (int32_t)instruction[2]] - positions[pc];
 }
 
+/* Emits the steps of a bytecode function and fills its rvm_code. */
 static void decode_function(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   rvm_code *decoded = &d->executable->codes[index];
@@ -302,6 +311,7 @@ static rvm_status allocate(decoder *d, int32_t most_parameters, rvm_value *error
   d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
   d->literal_of_function = rvm_allocate_zeroed(functions * sizeof(int32_t));
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
+  /* At most one literal for each code word, and one each for NIL, false, true and the context. */
   d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
   executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_PER_CODE_WORD * words * sizeof *d->steps);
@@ -311,7 +321,7 @@ static rvm_status allocate(decoder *d, int32_t most_parameters, rvm_value *error
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
 
-/* Stores the literals in reverse order: the literal of operand -k is k before the end. */
+/* Stores the literals in reverse order, so that the operand word -k denotes the k-th literal before the end. */
 static rvm_status store_literals(decoder *d, rvm_value *error) {
   rvm_executable *executable = d->executable;
   executable->literals = rvm_allocate((size_t)d->literal_count * sizeof *executable->literals);

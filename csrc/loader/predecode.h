@@ -16,8 +16,7 @@
 #include "steps.def"
 #undef STEP
 
-/* The operand words of the steps made from scalar_operators.def.  The step of an operator with one operand has NIL as
-   its right one. */
+/* The operand words of the steps of scalar operators.  If an operator has only one operand, `right` is NIL. */
 typedef struct rvm_step_operator {
   int32_t step, dst, left, right;
 } rvm_step_operator;
@@ -56,26 +55,26 @@ enum rvm_step {
 };
 /* clang-format on */
 
-/* The steps of an instruction have at most this many words for each word of the instruction. */
+/* The step of an instruction has at most this many words for each word of the instruction. */
 enum { RVM_STEP_WORDS_PER_CODE_WORD = 3 };
 
-/* The fuel for a call of a bytecode function or a backward jump is 1 for each RVM_WORDS_PER_FUEL words that it may
-   execute, so that long straight code is charged as well.  A power of two. */
+/* A call of a bytecode function or a backward jump costs 1 unit of fuel, plus 1 for each RVM_WORDS_PER_FUEL words of
+   the function or loop, so that long straight code is charged as well.  A power of two. */
 enum { RVM_WORDS_PER_FUEL = 64 };
 
-/* The code of a bytecode function. */
+/* The code of a bytecode function: parts of executable->steps and ->objects. */
 typedef struct rvm_code {
   const int32_t *steps;
   const int32_t *objects; /* the registers that may hold objects, in ascending order */
   int32_t object_count;
 } rvm_code;
 
-/* Makes the steps of all bytecode functions: sets executable->codes, ->steps, ->objects and ->literals, which the
+/* Translates all bytecode functions into steps.  Sets executable->codes, ->steps, ->objects and ->literals, which the
    executable owns.  Fails if there is no memory. */
 rvm_status rvm_executable_decode(rvm_executable *executable, rvm_value *error);
-/* Returns the 0-based number of the instruction that `step` was made from. */
+/* Returns the 0-based number of the instruction that `step`, a step of `code`, was translated from. */
 int64_t rvm_code_instruction(const rvm_code *code, const int32_t *step);
-/* Returns the step made from instruction number `index` of a bytecode function, or NULL if it has no such
+/* Returns the step of instruction number `index` >= 0 of a bytecode function, or NULL if there is no such
    instruction. */
 const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function, int64_t index);
 

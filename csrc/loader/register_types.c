@@ -1,7 +1,7 @@
 /* register_types.c: type inference for the registers of bytecode functions (register_types.h).
 
-   find_types widens the types of registers and results from NEVER until nothing changes.  close_types then
-   widens the types that would be wrong after an instrument has skipped a call and stored another value. */
+   find_types starts with NEVER and widens the types of registers and results until nothing changes.
+   widen_unread_results then widens the types of registers in which a call that an instrument skips would store NIL. */
 #include "cold.h"
 
 #include "register_types.h"
@@ -20,7 +20,7 @@ static const struct {
 #undef BUILTIN
 };
 
-/* The rounds of inference before results count as ANY. */
+/* The number of rounds of inference after which the results of bytecode functions count as ANY. */
 enum { MAX_ROUNDS = 20 };
 
 /* ---- classes of functions ---- */
@@ -38,6 +38,7 @@ static enum rvm_function_class class_of(const rvm_executable *executable, const 
 
 /* ---- type inference ---- */
 
+/* Returns the least upper bound of two types. */
 static enum rvm_register_type join(enum rvm_register_type a, enum rvm_register_type b) {
   return a == RVM_REGISTER_NEVER || a == b ? b : b == RVM_REGISTER_NEVER ? a : RVM_REGISTER_ANY;
 }
@@ -47,6 +48,7 @@ static enum rvm_register_type type_of_tag(int64_t tag) {
   return tag == RVM_TAG_INT ? RVM_REGISTER_INT : tag == RVM_TAG_FLOAT ? RVM_REGISTER_FLOAT : RVM_REGISTER_ANY;
 }
 
+/* Returns the type for a letter of the columns `operands` and `result` of scalar_operators.def. */
 static enum rvm_register_type type_of_letter(char letter) {
   return letter == 'i' ? RVM_REGISTER_INT : letter == 'f' ? RVM_REGISTER_FLOAT : RVM_REGISTER_BOOL;
 }
@@ -75,6 +77,7 @@ enum rvm_register_type rvm_scalar_operand_type(uint32_t row, uint32_t index) {
   return type_of_letter(scalar_ops[row].operands[index]);
 }
 
+/* Widens *type so that it includes `added`. */
 static void widen(rvm_register_types *t, unsigned char *type, enum rvm_register_type added) {
   enum rvm_register_type joined = join(*type, added);
   t->changed |= joined != *type;
@@ -98,8 +101,8 @@ int rvm_is_constant(const rvm_executable *executable, uint32_t word, int64_t tag
          executable->constants[rvm_argument_payload(word)].tag == tag;
 }
 
-/* Returns whether the instruction is a call of check_prim_value_info for a parameter, and stores the parameter and
-   its type.  Such calls at the start of a function are its entry checks. */
+/* Returns whether an instruction can be an entry check (register_types.h): a call of check_prim_value_info for a
+   parameter and the dtype i64, f64 or bool.  Stores the parameter and its type. */
 static int is_entry_check(const rvm_register_types *t, const rvm_function_record *function, const uint32_t *code,
                           int32_t *parameter, enum rvm_register_type *type) {
   if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || t->classes[code[2]] != RVM_CLASS_CHECK || code[3] != 3)
@@ -117,6 +120,7 @@ static int is_entry_check(const rvm_register_types *t, const rvm_function_record
   return *type != RVM_REGISTER_ANY;
 }
 
+/* Returns whether a call of the builtin runs no other function.  Such calls may be between entry checks. */
 static int calls_nothing(const rvm_register_types *t, uint32_t callee) {
   return t->classes[callee] == RVM_CLASS_PLAIN || t->classes[callee] == RVM_CLASS_CHECK ||
          t->classes[callee] == RVM_CLASS_CHECK_TENSOR;
@@ -151,7 +155,8 @@ static void widen_function(rvm_register_types *t, int32_t index) {
   }
 }
 
-/* Initializes the types of a function's registers: ANY for parameters without an entry check. */
+/* Initializes the types of a function's registers: the checked type for parameters with an entry check, ANY for other
+   parameters, and NEVER for other registers. */
 static void type_parameters(rvm_register_types *t, int32_t index) {
   const rvm_function_record *function = &t->executable->functions[index];
   const uint32_t *code = t->executable->code + function->code_start;
@@ -171,8 +176,8 @@ static void type_parameters(rvm_register_types *t, int32_t index) {
   }
 }
 
-/* Infers the types of all functions, until nothing changes.  If that takes too many rounds, results count as ANY; if
-   it still does not end, all types do. */
+/* Infers the types of all functions in rounds, until nothing changes.  After MAX_ROUNDS, results of bytecode functions
+   count as ANY, so that the inference converges sooner.  If it takes MAX_ROUNDS more, all types become ANY. */
 static void find_types(rvm_register_types *t) {
   int32_t count = t->executable->function_count;
   for (int32_t i = 0; i < count; i++)
@@ -203,7 +208,7 @@ uint32_t rvm_entry_checks(const rvm_register_types *t, const rvm_function_record
 
 enum { READ = 1 << 7 }; /* a flag next to a register's type */
 
-/* Marks the registers that an instruction reads. */
+/* Sets the flag READ of each register that an instruction reads. */
 static void mark_read(unsigned char *types, const uint32_t *code) {
   const uint32_t *operand = code + 1;
   for (const char *letter = rvm_opcode_operands(code[0]); *letter; letter++, operand++) {
@@ -214,9 +219,9 @@ static void mark_read(unsigned char *types, const uint32_t *code) {
   }
 }
 
-/* Widens to ANY the results of calls that nothing reads, and of calls of functions that never return.  Instruments
-   may skip a call and leave another value there. */
-static void close_types(rvm_register_types *t, int32_t index) {
+/* Widens to ANY the types of registers that receive a call's result and either are never read or have the type NEVER.
+   The register then accepts NIL, which is the result of the call if an instrument skips it. */
+static void widen_unread_results(rvm_register_types *t, int32_t index) {
   const rvm_function_record *function = &t->executable->functions[index];
   const uint32_t *code = t->executable->code + function->code_start;
   unsigned char *types = rvm_registers_of(t, index);
@@ -247,6 +252,6 @@ rvm_status rvm_register_types_infer(rvm_register_types *t, const rvm_executable 
   if (!t->types) return rvm_out_of_memory(error);
   find_types(t);
   for (int32_t i = 0; i < executable->function_count; i++)
-    if (t->classes[i] == RVM_CLASS_BYTECODE) close_types(t, i);
+    if (t->classes[i] == RVM_CLASS_BYTECODE) widen_unread_results(t, i);
   return RVM_OK;
 }

@@ -1,12 +1,15 @@
-/* register_types.h: the types that the registers of bytecode functions have, inferred over all functions of an
-   executable.  predecode.c specializes steps to them. */
+/* register_types.h: the types of the registers of bytecode functions, inferred over all functions of an executable.
+   predecode.c specializes steps to these types.
+
+   The entry checks of a function are the calls at its start that check the type of a scalar parameter
+   (vm.builtin.check_prim_value_info).  After them, the parameter has that type. */
 #ifndef RELVM_REGISTER_TYPES_H
 #define RELVM_REGISTER_TYPES_H
 
 #include "executable.h"
 
-/* The type lattice of registers and results: NEVER is the bottom element, where inference starts, and ANY the top, a
-   value that may be an object or have several types. */
+/* The type lattice of registers and results.  NEVER is the bottom element, with which inference starts.  ANY is the top
+   element: the value may be an object, or have several types. */
 enum rvm_register_type {
   RVM_REGISTER_NEVER,
   RVM_REGISTER_INT,
@@ -39,11 +42,11 @@ typedef struct rvm_register_types {
   int64_t *first;         /* per function: index of its first register in `types` */
   int64_t count;          /* of `types` */
   int changed;            /* whether this round of inference widened a type */
-  int settled;            /* results of bytecode functions count as ANY */
+  int settled;            /* whether results of bytecode functions count as ANY */
 } rvm_register_types;
 
-/* Infers the types of all registers, which also hold if an instrument skips calls.  Fails if there is no memory.  The
-   caller zeroes *types before the call, and frees its four arrays afterwards, also on failure. */
+/* Infers the types of all registers.  Fails if there is no memory.  The caller zeroes *types before the call, and frees
+   its four arrays afterwards, also on failure. */
 rvm_status rvm_register_types_infer(rvm_register_types *types, const rvm_executable *executable, rvm_value *error);
 
 /* Returns the types of the registers of a bytecode function, borrowed. */
@@ -51,18 +54,19 @@ static inline unsigned char *rvm_registers_of(const rvm_register_types *types, i
   return types->types + types->first[function];
 }
 
-/* Returns the type of an argument of a call.   registers: the types of the caller's registers. */
+/* Returns the type of a call's argument, given as an argument word.  `registers` has the types of the caller's
+   registers. */
 enum rvm_register_type rvm_argument_type(const rvm_executable *executable, const unsigned char *registers,
                                          uint32_t word);
 
-/* Returns the type of operand `index` of a scalar operator.   row: its row in scalar_operators.def. */
+/* Returns the type of operand `index` of the scalar operator in row `row` of scalar_operators.def. */
 enum rvm_register_type rvm_scalar_operand_type(uint32_t row, uint32_t index);
 
-/* Returns the end of a function's entry checks in code words.  Stores in `checked` the type that they require of each
-   parameter: NEVER if there is no check, ANY if checks differ. */
+/* Returns the number of code words of a function's entry checks.  Stores in `checked` the type that they require of
+   each parameter: NEVER if there is no check, ANY if checks require different types. */
 uint32_t rvm_entry_checks(const rvm_register_types *types, const rvm_function_record *function, unsigned char *checked);
 
-/* Returns whether an argument is a constant with a tag. */
+/* Returns whether an argument word denotes a constant with the given tag. */
 int rvm_is_constant(const rvm_executable *executable, uint32_t word, int64_t tag);
 
 #endif

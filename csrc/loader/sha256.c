@@ -17,6 +17,7 @@ static const uint32_t round_constants[64] = {
 
 static uint32_t rotated(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
 
+/* Adds one block to `state`, as FIPS 180-4 prescribes. */
 static void add_block(uint32_t state[8], const unsigned char *block) {
   uint32_t words[64], v[8];
   for (int i = 0; i < 16; i++)
@@ -66,6 +67,7 @@ void rvm_sha256_finish(rvm_sha256 *sha, unsigned char digest[RVM_SHA256_BYTES]) 
   static const unsigned char padding[64] = {0x80};
   unsigned char bits[8];
   for (int i = 0; i < 8; i++) bits[i] = (unsigned char)(sha->size_bytes * 8 >> (56 - 8 * i));
+  /* The last 8 bytes of the last block are the number of bits.  A bit 1 and zeros fill the bytes before them. */
   const int64_t pending = (int64_t)(sha->size_bytes % sizeof sha->block);
   rvm_sha256_add(sha, padding, (pending < 56 ? 56 : 120) - pending);
   rvm_sha256_add(sha, bits, sizeof bits);

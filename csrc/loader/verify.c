@@ -18,6 +18,7 @@ static const char operand_letters[][4] = {
 #undef OP
 };
 
+/* Whether control can reach the instruction after this one: not after ENDS. */
 enum flow { ENDS, FALLS };
 
 static const enum flow flows[] = {
@@ -29,14 +30,15 @@ static const enum flow flows[] = {
 /* Marks of a code word. */
 enum { STARTS_INSTRUCTION = 1, IS_LOOP_HEAD = 2 };
 
-/* A set of registers, one bit each.  On the free list, the first word is the link. */
+/* A set of registers with one bit for each.  An unused set is in a free list, linked by `next`. */
 typedef union register_set {
   union register_set *next;
   uint64_t bits[1];
 } register_set;
 
-/* The verification of one function.  `states` has the set of registers written on every path seen so far to a jump
-   target: for loop heads until the end, for other targets until the walk arrives there. */
+/* The verification of one function.  A walk passes over its instructions in order (walk).  The state of a jump target
+   is the set of registers that are written on every path found so far to the target.  A loop head, the target of a
+   backward jump, keeps its state until the end.  Other targets lose their state when the walk arrives there. */
 typedef struct checker {
   const rvm_executable *executable;
   const rvm_function_record *function;
@@ -44,8 +46,8 @@ typedef struct checker {
   const uint32_t *code;
   uint32_t count;        /* words of code */
   uint32_t set_words;    /* words of a register set */
-  unsigned char *marks;  /* per code word */
-  register_set **states; /* per code word; NULL if there is no state */
+  unsigned char *marks;  /* per code word: STARTS_INSTRUCTION, IS_LOOP_HEAD */
+  register_set **states; /* per code word: its state as a jump target, or NULL */
   register_set *written; /* the registers written on every path to this point of the walk */
   register_set *free_sets;
   int64_t set_bytes; /* total size of the sets allocated */
@@ -55,9 +57,9 @@ typedef struct checker {
   rvm_value *error;
 } checker;
 
-/* Limits on verification, which code that is not adversarial stays below: the memory for the register sets of a
-   function, the number of walks until its loops settle, and the work for a file.  Work is counted in words of sets
-   that are copied or intersected; the limit is about half a second for 10 MB of code. */
+/* The limits of verification: the memory for the register sets of a function, the number of walks over a function, and
+   the work for a file.  Work is counted in words of sets that are copied or intersected.  The limit of work takes about
+   half a second for 10 MB of code.  Ordinary code stays far below these limits. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
 enum { MAX_WALKS = 64, WORK_PER_CODE_BYTE = 64, BASE_WORK = 1 << 24 };
 
@@ -94,9 +96,11 @@ static rvm_status bad(const checker *c, uint32_t pc, const char *format, int64_t
 
 /* ---- validity of single instructions ---- */
 
-/* Negative numbers are out of range as well, because there are at most INT32_MAX registers. */
+/* Returns whether the function has this register.  Negative numbers are out of range after the conversion, because a
+   function has at most INT32_MAX registers. */
 static int is_register(const checker *c, int32_t number) { return (uint32_t)number < c->function->registers; }
 
+/* Checks the argument word at 0-based `position` of the argument list of the instruction at `pc`. */
 static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t position, uint32_t word) {
   int32_t payload = rvm_argument_payload(word);
   int ok = 0;
@@ -115,8 +119,8 @@ static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t positio
   return ok ? RVM_OK : bad(c, pc, "argument %lld is malformed or out of range", position);
 }
 
-/* Checks the arguments of a call, whose callee the caller has checked to exist.  The context is allowed for packed
-   functions only, because registers never hold it. */
+/* Checks the argument list of a call.  The callee must exist.  Only packed functions may receive the context
+   (arguments.def), because other functions would hold it in a register. */
 static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
   const rvm_function_record *function = &c->executable->functions[callee];
   if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
@@ -130,8 +134,8 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
   return RVM_OK;
 }
 
-/* Checks the operands of the scalar operator `row`, which the caller has checked to exist.  An operand is a register, a
-   constant of any type, an immediate integer or a bool. */
+/* Checks the operands of the scalar operator `row`, which must exist.  An operand is a register, a constant of any
+   type, an immediate integer or a bool. */
 static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
   if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
     return bad(c, pc, "%lld operands do not match the number that the operator takes", list[0]);
@@ -145,6 +149,7 @@ static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t
   return RVM_OK;
 }
 
+/* Checks that the operands of the instruction at `pc` are in range.  Jumps are checked later. */
 static rvm_status check_operands(const checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
   uint32_t callee = 0, row = RVM_SCALAR_OP_COUNT;
@@ -188,7 +193,8 @@ static int64_t jump_target(const checker *c, uint32_t pc) {
 
 static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction_words(c->code + pc, c->count - pc); }
 
-/* Checks each instruction, then the jumps, for which the starts of all instructions must be known. */
+/* Checks each instruction, and marks its start.  Then checks the jumps, whose targets must be marked, and marks the
+   loop heads. */
 static rvm_status check_form(checker *c) {
   uint32_t last = 0;
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
@@ -245,7 +251,7 @@ static void set_copy(const checker *c, register_set *dst, const register_set *sr
   memcpy(dst->bits, src->bits, c->set_words * sizeof(uint64_t));
 }
 
-/* Stores the intersection in *dst and returns whether it lost a register. */
+/* Removes from *dst the registers that are not in *src.  Returns whether there were any. */
 static int set_intersect(const checker *c, register_set *dst, const register_set *src) {
   *c->work -= c->set_words;
   uint64_t lost = 0;
@@ -256,7 +262,8 @@ static int set_intersect(const checker *c, register_set *dst, const register_set
   return lost != 0;
 }
 
-/* Merges c->written, for one path to `target`, into the state of `target`. */
+/* Merges a path to a jump target into the state of the target: c->written is the set of registers written on the
+   path. */
 static rvm_status join(checker *c, uint32_t target, int backward) {
   register_set **state = &c->states[target];
   int changed = 1;
@@ -271,7 +278,8 @@ static rvm_status join(checker *c, uint32_t target, int backward) {
   return RVM_OK;
 }
 
-/* Merges the path from the previous instruction with the jumps to `pc`. */
+/* Updates c->written and c->reachable when the walk arrives at the instruction at `pc`: merges the path from the
+   previous instruction with the jumps to `pc` found so far. */
 static rvm_status arrive_at(checker *c, uint32_t pc) {
   register_set **state = &c->states[pc];
   if (c->reachable && (*state || c->marks[pc] & IS_LOOP_HEAD)) {
@@ -330,9 +338,9 @@ static rvm_status walk(checker *c) {
   return RVM_OK;
 }
 
-/* Walks until no backward jump changes the state of a loop head.  A walk passes a loop before the jumps back to its
-   head, so it may take a register for written that such a jump removes; the next walk passes the loop without that
-   register. */
+/* Walks until no backward jump changes the state of a loop head.  A walk passes the body of a loop before it finds the
+   jumps back to the head.  It may therefore count a register as written that is not written on such a path.  The next
+   walk passes the loop without that register. */
 static rvm_status check_flow(checker *c) {
   for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);
@@ -378,8 +386,8 @@ static rvm_status verify_function(const rvm_executable *executable, const rvm_fu
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error) {
   int64_t work = executable->sections[RVM_SECTION_code].size_bytes * WORK_PER_CODE_BYTE + BASE_WORK;
   rvm_status status = RVM_OK;
-  rvm_budget *budget =
-      rvm_budget_set(NULL); /* register sets have a separate limit, and are freed before this returns */
+  /* Register sets have a separate limit (LARGEST_SET_BYTES), and are freed before this function returns. */
+  rvm_budget *budget = rvm_budget_set(NULL);
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
     const rvm_function_record *function = &executable->functions[i];
     if (function->kind == RVM_KIND_bytecode) status = verify_function(executable, function, &work, error);

@@ -1,13 +1,14 @@
-/* verify.h: the verification of bytecode, after which the interpreter relies on it without checks. */
+/* verify.h: the verification of bytecode.  The interpreter runs verified bytecode without checking operands and
+   jumps. */
 #ifndef RELVM_VERIFY_H
 #define RELVM_VERIFY_H
 
 #include "executable.h"
 
-/* Verifies every bytecode function.  Instructions are complete, operands are in range, and calls pass as many
-   arguments as the callee has parameters.  Jumps go to instructions of the same function, and control does not fall
-   off its end.  No register is read before it is written on every path; `reset` makes a register unwritten.  Fails
-   with BAD_EXECUTABLE, or with UNSUPPORTED if verification exceeds its limits. */
+/* Verifies every bytecode function.  Instructions must be complete, operands in range, and calls must pass as many
+   arguments as the callee has parameters.  Jumps must go to instructions of the same function, and control must not
+   fall off its end.  No register may be read unless it has been written on every path; `reset` makes a register
+   unwritten.  Fails with BAD_EXECUTABLE, or with UNSUPPORTED if verification exceeds its limits. */
 rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error);
 
 /* Returns the number of words of the instruction at `code`, or 0 if the opcode is unknown or the instruction needs

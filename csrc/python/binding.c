@@ -13,7 +13,7 @@ enum { ROW = 8 }; /* arguments that are passed without an allocation */
 
 /* ---- calls from Python ---- */
 
-/* The arguments of a call, and the indices of those that the row owns. */
+/* The arguments of a call, and the indices of the arguments of which the row owns a reference. */
 typedef struct {
   int32_t count, owned_count;
   rvm_value *values;
@@ -22,6 +22,7 @@ typedef struct {
   int32_t inline_owned[ROW];
 } Row;
 
+/* Initializes a row for `count` arguments.  Returns 0 with an exception if there is no memory. */
 static int row_open(Row *row, Py_ssize_t count) {
   row->count = (int32_t)count;
   row->owned_count = 0;
@@ -39,8 +40,8 @@ static void row_close(Row *row) {
   if (row->values != row->inline_values) PyMem_Free(row->values);
 }
 
-/* Replaces the current exception by the one that `hook` makes of it, which names the argument or result that caused
-   it. */
+/* Replaces the current exception by the result of hook(callee, index, exception), or of hook(callee, exception) if
+   `index` is NULL.  The new exception names the argument or result that caused the old one. */
 static void replace_exception(PyObject *hook, PyObject *callee, PyObject *index) {
   PyObject *type, *exception, *traceback;
   PyErr_Fetch(&type, &exception, &traceback);
@@ -53,8 +54,8 @@ static void replace_exception(PyObject *hook, PyObject *callee, PyObject *index)
   Py_XDECREF(traceback);
 }
 
-/* Stores argument i in *dst, like relvm_store.  A NumPy scalar is a tensor of rank 0, or a number if the parameter is a
-   number. */
+/* Stores argument i in *dst, and returns its ownership as relvm_store does.  A NumPy scalar becomes a number if the
+   parameter is a number, else a tensor of rank 0. */
 static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_value *dst) {
   if (!PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)relvm_hooks.scalar))
     return relvm_store(callee->objects, value, dst);
@@ -64,6 +65,7 @@ static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_val
   return ownership;
 }
 
+/* Stores the arguments in the row.  Returns 0 with an exception that names the argument if one is invalid. */
 static int row_fill(Row *row, Reference *callee, PyObject *arguments) {
   for (int32_t i = 0; i < row->count; i++) {
     int ownership = store_argument(callee, PyTuple_GetItem(arguments, i), i, &row->values[i]);
@@ -77,7 +79,7 @@ static int row_fill(Row *row, Reference *callee, PyObject *arguments) {
   return 1;
 }
 
-/* Runs the callee inside its machine, which this thread has entered.  Releases the GIL during the run. */
+/* Calls the callee.  The thread must have entered its machine.  Releases the GIL during the run. */
 static PyObject *run(Reference *callee, PyObject *arguments) {
   Objects *objects = callee->objects;
   Row row;
@@ -95,13 +97,13 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
   return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OOiK", callee, arguments, (int)status, address));
 }
 
-/* call(*arguments) -> result: calls it with arguments by position. */
+/* call(*arguments) -> result: calls the function with arguments by position. */
 static PyObject *callable_call(PyObject *self, PyObject *arguments) {
   Reference *callee = (Reference *)self;
   Objects *objects = callee->objects, *outer = relvm_active;
   if (!relvm_enter(objects, self)) return NULL;
   relvm_active = objects;
-  Py_INCREF((PyObject *)objects); /* a packed function may drop all other references to the machine */
+  Py_INCREF((PyObject *)objects); /* during the call, Python code may drop all other references to `objects` */
   PyObject *result = run(callee, arguments);
   relvm_active = outer;
   relvm_leave(objects, NULL);
@@ -137,6 +139,7 @@ static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
 
 static PyObject *function_name; /* "function": the attribute that holds the Python function registered under a name */
 
+/* Converts the arguments of a Python function to a tuple.  Returns NULL with an exception if it fails. */
 static PyObject *convert_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
   PyObject *tuple = PyTuple_New(count);
   const long long outer = objects->converted_bytes;
@@ -153,16 +156,16 @@ static PyObject *convert_arguments(Objects *objects, const rvm_value *arguments,
   return tuple;
 }
 
-/* Copies the elements of arguments that were copied (needs_copy in values.c) back to the tensors of the machine, after
-   a Python function has written to them. */
+/* Copies elements back from arguments that were copied for a Python function (needs_copy in values.c) to the tensors of
+   the machine, because the function may have written to its copies. */
 static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t count) {
   for (int32_t i = 0; i < count; i++)
     if (arguments[i].tag == RVM_TAG_TENSOR)
       rvm_tensor_write_canonical(arguments[i].as.tensor, ((Reference *)PyTuple_GetItem(tuple, i))->value.as.tensor);
 }
 
-/* Calls the Python function that is registered as `named`, and stores its result.  Returns 0, or -1 with an exception.
-   `objects` is NULL if no Python call is running a machine on this thread. */
+/* Calls the Python function of `named`, the object that was registered for it, and stores the result in *result.
+   Returns 0, or -1 with an exception.  `objects` is NULL if the machine was not called from Python. */
 static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count,
                        rvm_value *result) {
   if (!objects) {
@@ -186,8 +189,8 @@ static int call_python(Objects *objects, PyObject *named, const rvm_value *argum
   return status;
 }
 
-/* Ends a callback that raised: stores the exception in the machine, for the caller of the run, and returns an error
-   with which C code unwinds. */
+/* Ends a callback that raised an exception.  Stores the exception in `objects`, so that the caller of the run can raise
+   it again, and fails with CALLBACK_ERROR, which ends the run. */
 static rvm_status end_callback(Objects *objects, rvm_value *result) {
   PyObject *type, *exception, *traceback;
   PyErr_Fetch(&type, &exception, &traceback);
@@ -205,8 +208,8 @@ static rvm_status end_callback(Objects *objects, rvm_value *result) {
   return status;
 }
 
-/* The packed function of every registered Python function.  `self` is the object that is registered.  Called without
-   the GIL. */
+/* The packed function for all registered Python functions.  `self` is the Python object that was registered.  Called
+   without the GIL. */
 static rvm_status call_packed(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   PyGILState_STATE state = PyGILState_Ensure();
   Objects *objects = relvm_active;
@@ -225,6 +228,7 @@ static void release_object(void *object) {
   PyGILState_Release(state);
 }
 
+/* install(**hooks): sets all hooks of objects.h.  Raises TypeError if one is missing. */
 static PyObject *module_install(PyObject *module, PyObject *arguments, PyObject *named) {
   (void)module, (void)arguments;
 #define HOOK(name)                                                                                                 \
@@ -302,7 +306,8 @@ static PyMethodDef module_methods[] = {
 static struct PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, .m_name = "relvm._binding", .m_size = -1,
                                                .m_methods = module_methods};
 
-/* Adds an object to the module, and releases it.  Returns 0 with an exception if it fails. */
+/* Adds an object, which may be NULL with an exception, to the module, and releases it.  Returns 0 with an exception if
+   it fails. */
 static int add(PyObject *module, const char *name, PyObject *object) {
   int added = object && PyModule_AddObjectRef(module, name, object) == 0;
   Py_XDECREF(object);

@@ -1,4 +1,4 @@
-/* objects.c: the types Objects and Reference; see objects.h. */
+/* objects.c: implements the types Objects and Reference (objects.h). */
 #include "objects.h"
 
 #include <sched.h>
@@ -47,7 +47,7 @@ static void objects_dealloc(PyObject *self) {
 int relvm_enter(Objects *objects, PyObject *subject) {
   int32_t entered;
   while ((entered = rvm_machine_enter(objects->machine)) < 0) {
-    /* The thread inside the machine may be waiting for the GIL. */
+    /* Release the GIL, because the thread inside the machine may be waiting for it. */
     Py_BEGIN_ALLOW_THREADS sched_yield();
     Py_END_ALLOW_THREADS
   }
@@ -98,8 +98,8 @@ static PyObject *objects_end(PyObject *self, PyObject *outer) {
   return NULL;
 }
 
-/* take_run_time() -> nanoseconds inside the machine since the last call, while needs_poll.  Only for the thread inside
-   the machine, or for an idle machine. */
+/* take_run_time() -> nanoseconds that threads have been inside the machine since the last call, counted only while
+   needs_poll is set.  Only the thread inside the machine may call this, or any thread if the machine is idle. */
 static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
   (void)unused;
   Objects *objects = (Objects *)self;
@@ -139,7 +139,7 @@ static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value) {
   Reference *reference = (Reference *)PyType_GenericAlloc(type, 0);
   if (!reference) return NULL;
-  /* Python can write to a tensor at any time, also during calls. */
+  /* From now on, Python can write to the tensor at any time, also during calls. */
   if (value.tag == RVM_TAG_TENSOR) rvm_tensor_share(value.as.tensor);
   Py_INCREF((PyObject *)objects);
   reference->objects = objects;
@@ -162,7 +162,8 @@ int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
-/* Releases the reference to the object.  There is no tp_clear: a reference needs its machine until it is freed. */
+/* Releases `value` and the reference to the Objects.  The type has no tp_clear, because a Reference needs its machine
+   until it is freed. */
 void relvm_reference_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   Reference *reference = (Reference *)self;

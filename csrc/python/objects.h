@@ -8,7 +8,8 @@
 
 #include "relvm.h"
 
-/* Python functions and types that `install` sets.  Those that return an exception do not raise it. */
+/* The hooks: Python functions and types that the module function `install` sets.  Hooks that return an exception do not
+   raise it. */
 #define HOOKS(HOOK)                                                                                                  \
   HOOK(array)          /* numpy.ndarray */                                                                           \
   HOOK(scalar)         /* numpy.generic */                                                                           \
@@ -21,10 +22,10 @@
   HOOK(ended)          /* (callee, arguments, status, address) -> the exception of a failed run */                   \
   HOOK(busy)           /* (subject, objects) -> the exception if another thread runs the machine */                  \
   HOOK(argument_error) /* (callee, index, exception) -> the exception if an argument is invalid */                   \
-  HOOK(keep_exception) /* (objects, exception) -> bytes: keeps it for the caller; its message */                     \
+  HOOK(keep_exception) /* (objects, exception) -> its message as bytes: stores it for the caller of the run */       \
   HOOK(unregistered)   /* (named) -> the exception if the name is no longer registered */                            \
   HOOK(no_caller)      /* (named) -> the exception if the machine was not called from Python */                      \
-  HOOK(uncopyable)     /* (reference) -> the exception if it is copied or pickled */                                 \
+  HOOK(uncopyable)     /* (reference) -> the exception if the reference is copied or pickled */                      \
   HOOK(result_error)   /* (named, exception) -> the exception if a result is invalid */
 
 typedef struct {
@@ -34,10 +35,10 @@ typedef struct {
 } Hooks;
 extern Hooks relvm_hooks;
 
-/* The owner of a machine.  Every Python object that refers to a part of the machine keeps it alive. */
+/* The owner of a machine.  Every Python object that refers to an object of the machine keeps its Objects alive. */
 typedef struct {
   PyObject_HEAD rvm_machine *machine;
-  PyObject *exception;       /* raised in a callback and not yet in the caller of the run; or NULL */
+  PyObject *exception;       /* an exception of a callback that the caller of the run has to raise again, or NULL */
   char needs_poll;           /* 1 if `poll` must be called before the next run, and runs are timed */
   char shares;               /* 1 if results may share the memory of arguments */
   char owning;               /* 1 while a result is converted that must not use memory of the host */
@@ -57,23 +58,26 @@ typedef struct {
 extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
 /* Creates the two types.  Returns 0 with an exception if it fails. */
 int relvm_objects_ready(void);
+/* Creates a type with the given base type, or with `object` if it is NULL.  Returns NULL with an exception if it
+   fails. */
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 
 /* The Objects of the innermost machine that this thread is running, or NULL. */
 extern _Thread_local Objects *relvm_active;
 /* Enters the machine.  Waits for threads that are inside briefly.  Returns 1, or 0 with an exception if another thread
-   runs the machine.  `subject` is what the caller wanted to use, for the message. */
+   runs the machine.  `subject` is the object that the caller uses, for the message. */
 int relvm_enter(Objects *objects, PyObject *subject);
-/* Ends the last relvm_enter.  Returns the status of rvm_machine_leave, which sets *error if it is not NULL. */
+/* Ends the last relvm_enter.  Returns the status of rvm_machine_leave.  On failure, stores the error in *error, unless
+   `error` is NULL. */
 rvm_status relvm_leave(Objects *objects, rvm_value *error);
 
-/* Returns a new Reference of a subtype, which takes ownership of `value`.  Returns NULL with an exception if it fails;
-   `value` is then still the caller's. */
+/* Returns a new object of `type`, a subtype of Reference, which takes ownership of `value`.  On failure, returns NULL
+   with an exception, and the caller still owns `value`. */
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);
-/* Raises the exception that a hook returned, and releases it.  If it is NULL, the hook itself raised one.  Returns
-   NULL. */
+/* Raises the exception that a hook returned, and releases it.  If `exception` is NULL, the hook has raised one itself.
+   Returns NULL. */
 PyObject *relvm_raise(PyObject *exception);
-/* Slots of the subtypes of Reference. */
+/* The slots tp_traverse and tp_dealloc of Reference and its subtypes. */
 int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg);
 void relvm_reference_dealloc(PyObject *self);
 /* Raises the exception of a failed call, and releases its error.  Returns -1. */

@@ -6,10 +6,11 @@
 
 #include "private_tensor.h"
 
-enum { NEEDS_HOOK = OWNED + 1 }; /* the value must be stored by the hook `store` */
+enum { NEEDS_HOOK = OWNED + 1 }; /* nothing was stored: the hook `store` must store the value */
 
 /* ---- from Python to the machine ---- */
 
+/* Releases a Py_buffer.  This is the callback `release` of tensors over arrays. */
 static void release_view(void *argument) {
   PyGILState_STATE state = PyGILState_Ensure();
   PyBuffer_Release(argument);
@@ -17,9 +18,10 @@ static void release_view(void *argument) {
   PyGILState_Release(state);
 }
 
-/* Returns the dtype of a buffer's elements, or -1 if the format has no simple dtype. */
+/* Returns the dtype for a buffer's format (a letter of the module struct) and element size, or -1 if there is none. */
 static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   if (format[0] == '\0' || format[1] != '\0') return -1;
+  /* The dtypes of signed and of unsigned integers, by size in bytes. */
   static const int32_t integers[2][9] = {
       {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1, -1, -1, RVM_DTYPE_i64},
       {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};
@@ -42,8 +44,9 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   return -1;
 }
 
-/* Stores a tensor over the memory of an array, which it keeps alive.  The array must be dense, row-major and aligned,
-   and have a simple dtype; otherwise returns NEEDS_HOOK. */
+/* Stores a tensor over the memory of an array, which the tensor keeps alive, and returns OWNED.  Returns NEEDS_HOOK if
+   the array is not dense, row-major and aligned, or if dtype_of_format has no dtype for it.  Returns -1 with an
+   exception if it fails. */
 static int store_array(PyObject *array, rvm_value *dst) {
   Py_buffer *view = PyMem_Malloc(sizeof *view);
   if (!view) {
@@ -114,8 +117,8 @@ int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *dst) {
 
 /* ---- from the machine to Python ---- */
 
-/* Returns whether the elements of a tensor are in memory of the host, such as that of an argument.  Strings own their
-   memory. */
+/* Returns whether the elements of a tensor are in memory of the host, such as the array of an argument.  A tensor of
+   strings owns its memory. */
 static int is_host_memory(const rvm_tensor *tensor) {
   if (tensor->dtype == RVM_DTYPE_str) return 0;
   for (;;) {
@@ -126,8 +129,8 @@ static int is_host_memory(const rvm_tensor *tensor) {
   }
 }
 
-/* Charges the bytes of a conversion to the machine.  Returns 0, or -1 with an exception if its limits do not allow
-   it. */
+/* Adds to the bytes of the current conversion, if they are counted.  Returns 0, or -1 with an exception if they exceed
+   the limits of the machine. */
 static int charge_conversion(Objects *objects, int64_t size_bytes) {
   rvm_value error;
   if (objects->converted_bytes < 0) return 0;
@@ -136,7 +139,7 @@ static int charge_conversion(Objects *objects, int64_t size_bytes) {
   return status ? relvm_failed(status, &error) : 0;
 }
 
-/* Replaces a tensor by a copy.  Returns 0, or -1 with an exception. */
+/* Replaces a tensor by a copy with memory of its own, and releases the tensor.  Returns 0, or -1 with an exception. */
 static int copy_tensor(Objects *objects, rvm_value *value) {
   const rvm_tensor *tensor = value->as.tensor;
   rvm_value copy;
@@ -150,8 +153,8 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
-/* Returns whether the Python value needs its own copy of the elements.  Host memory can be freed after a run.  A bool
-   that the machine still uses must stay 0 or 1, whatever Python writes. */
+/* Returns whether the Python value needs its own copy of a tensor's elements.  Memory of the host can be freed after a
+   run.  Elements that the machine still uses must stay canonical (private_tensor.h), whatever Python writes to them. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
   if (objects->owning && is_host_memory(tensor)) return 1;
   return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&

@@ -5,18 +5,19 @@
 
 #include "objects.h"
 
-/* The ownership of a stored value: OWNED if the destination owns a reference, or BORROWED while the Python value
-   lives. */
+/* The ownership of a stored value.  OWNED: the destination owns a reference.  BORROWED: the value is valid as long as
+   the Python value. */
 enum { BORROWED = 0, OWNED = 1 };
 /* Converts `value` and stores it in *dst.  Returns its ownership, or -1 with an exception. */
 int relvm_store(Objects *objects, PyObject *value, rvm_value *dst);
 /* Converts `value` and stores it in *dst, which owns a reference.  Returns 0, or -1 with an exception. */
 int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *dst);
-/* Return the Python value of a machine's value.  relvm_take takes ownership of `value`, also on failure. */
+/* Convert a machine's value to a Python value.  relvm_take takes ownership of `value`, also on failure.
+   relvm_take_borrowed does not. */
 PyObject *relvm_take(Objects *objects, rvm_value value);
 PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
-/* Returns the Python value of a run's result, and takes ownership of `value`.  Tensors in memory of the host are
-   copied, unless objects->shares is set. */
+/* Converts the result of a run to a Python value, and takes ownership of `value`, also on failure.  Tensors in memory
+   of the host are copied, unless objects->shares is set. */
 PyObject *relvm_take_result(Objects *objects, rvm_value value);
 /* Returns whether the memory of a tensor may be written. */
 int relvm_is_writable(const rvm_tensor *tensor);

@@ -1,5 +1,6 @@
-/* thread_pool.c: the process's worker threads.  One loop runs at a time.  Workers join a loop through `gate`, take
-   parts of it from `next`, and then spin for a while before they sleep. */
+/* thread_pool.c: the worker threads of the process.  One loop runs at a time.  A worker joins a loop through `gate`,
+   takes parts of the loop from `next` until none is left, and waits for the next loop.  A waiting worker first spins
+   for a while, then sleeps. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,11 +15,11 @@
 #include "clock.h"
 
 enum {
-  PARTS_PER_THREAD = 4,
-  STACK_BYTES = 4 << 20,
-  SPIN_NANOSECONDS = 200000,
-  SPINS_PER_LOOK = 64,
-  SPINS_PER_YIELD = 4096
+  PARTS_PER_THREAD = 4,      /* parts of a loop for each thread, at most; more than one balances the load */
+  STACK_BYTES = 4 << 20,     /* C stack of a worker */
+  SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
+  SPINS_PER_LOOK = 64,       /* spins of a waiting worker between two looks at the clock */
+  SPINS_PER_YIELD = 4096     /* spins of the thread that ends a loop between two calls of sched_yield */
 };
 
 /* The gate packs the loop's number (32 bits), the number of workers that may still join (16), and the number of
@@ -33,14 +34,15 @@ static struct {
   pthread_t threads[RVM_MAX_THREADS];
   int32_t count;
   _Atomic(uint64_t) gate;
-  pthread_mutex_t sleep_lock; /* guards sleeping; workers that have waited long for a loop sleep on `wake` */
+  pthread_mutex_t sleep_lock; /* held while a worker decides to sleep, and while workers are woken */
   pthread_cond_t wake;
-  atomic_int asleep, ends;
-  /* The current loop.  Unchanged while a worker is inside or may join. */
+  atomic_int asleep; /* number of sleeping workers */
+  atomic_int ends;   /* 1 if the workers must end */
+  /* The current loop.  Does not change while a worker is inside or may join. */
   rvm_part part;
   const void *shared;
-  int64_t total, step;
-  _Atomic(int64_t) next;
+  int64_t total, step;   /* iterations of the loop and of a part */
+  _Atomic(int64_t) next; /* first iteration of the next part */
 } pool = {
     .owner = PTHREAD_MUTEX_INITIALIZER, .sleep_lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
@@ -52,6 +54,7 @@ static void relax(void) {
 #endif
 }
 
+/* Runs parts of the current loop until none is left. */
 static void take_parts(void) {
   for (;;) {
     int64_t first = atomic_fetch_add(&pool.next, pool.step);
@@ -63,12 +66,14 @@ static void take_parts(void) {
 
 /* ---- workers ---- */
 
+/* Returns whether a worker that has finished loop number `done` may join another loop. */
 static int has_loop(uint32_t done) {
   uint64_t gate = atomic_load(&pool.gate);
   return LOOP(gate) != done && OPENINGS(gate) != 0;
 }
 
-/* Waits for a loop other than number `done`.  Spins first, because loops often follow each other quickly. */
+/* Waits until the worker may join a loop other than number `done`, or must end.  Spins first, because loops often
+   follow each other quickly. */
 static void await_loop(uint32_t done) {
   int64_t start = rvm_clock_now();
   do {
@@ -84,6 +89,7 @@ static void await_loop(uint32_t done) {
   pthread_mutex_unlock(&pool.sleep_lock);
 }
 
+/* The main function of a worker. */
 static void *work(void *unused) {
   uint32_t done = 0;
   (void)unused;
@@ -109,7 +115,7 @@ static void wake_all(void) {
 
 /* ---- the pool ---- */
 
-/* Resets the pool in a child of fork, which has no workers. */
+/* Resets the pool in the child process of a fork, which has no workers. */
 static void reset_pool(void) {
   pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t no_waiters = PTHREAD_COND_INITIALIZER;
@@ -133,8 +139,8 @@ static __attribute__((destructor)) void end_workers(void) {
   pthread_mutex_unlock(&pool.owner);
 }
 
-/* Creates workers until there are `count`, or the system creates no more.  They block all signals, which are for the
-   program's threads. */
+/* Creates workers until there are `count` or creation fails.  Workers block all signals, so that the program's own
+   threads handle them. */
 static void grow(int32_t count) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_attr_t attributes;
@@ -149,6 +155,8 @@ static void grow(int32_t count) {
   pthread_attr_destroy(&attributes);
 }
 
+/* Runs a loop in parts of `step` iterations on the calling thread and at most `helpers` workers, and returns when all
+   parts have ended. */
 static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64_t count, int64_t step) {
   pool.part = part;
   pool.shared = shared;

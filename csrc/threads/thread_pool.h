@@ -6,9 +6,9 @@
 #include "native.h"
 
 /* Calls part(shared, first, last) for ranges that partition [0, count), on at most `threads` threads including the
-   calling one, and returns when all calls have returned.  Ranges have at least `grain` iterations, except the last.
-   If another thread is using the workers or none can be created, the calling thread runs the whole loop.  Any thread
-   may call this. */
+   calling one, and returns when all calls have returned.  Ranges have at least `grain` >= 1 iterations, except the
+   last.  The calling thread runs the whole loop if it is too short for two ranges, another thread is using the workers,
+   or no worker can be created.  May be called from any thread. */
 void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain);
 
 #endif

@@ -1,5 +1,5 @@
 /* call.c: calls of bytecode, native and packed functions, by the host, by C code and by each other.  Arguments are
-   passed at the top of the value stack, where a bytecode or native callee finds them as its first registers
+   passed at the top of the value stack, where they become the first registers of a bytecode or native callee
    (machine.h). */
 #include "call.h"
 
@@ -12,8 +12,8 @@
 #include "registry.h"
 #include "tensor.h"
 
-/* Fails with "NAME: expected 2 arguments (x, y), got 3".  Neither number includes the values that a closure
-   captured. */
+/* Fails with ARGUMENT_ERROR and a message such as "NAME: expected 2 arguments (x, y), got 3".  The numbers do not
+   include the `captured` values of a closure. */
 static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
   const rvm_executable *executable = function->machine->executable;
   int32_t expected = function->parameter_count - captured;
@@ -32,8 +32,8 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
 
 /* ---- windows: the registers of a function on the value stack ---- */
 
-/* Opens the window of a bytecode or native callee.  The arguments at the top of the stack become its first registers,
-   which own them. */
+/* Opens the window of a bytecode or native callee by moving the top of the stack past its registers.  The first
+   registers are the `count` arguments, which the window now owns.  On failure, the top is unchanged. */
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
@@ -51,7 +51,8 @@ static void close_window(rvm_machine *machine, rvm_value *registers) {
 }
 
 /* Closes a window of `count` registers, and moves the arguments of the pending tail call from the top of the stack to
-   the start of the window. */
+   the start of the window.  Restores machine->tail at the end, because a released object may run host code that calls
+   the machine. */
 static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
   const rvm_pending tail = machine->tail;
   rvm_value *arguments = machine->head.top;
@@ -64,8 +65,8 @@ static void replace_window(rvm_machine *machine, rvm_value *window, int64_t coun
 
 /* ---- packed and native functions ---- */
 
-/* Checks the status and the result of a packed function.  A failure without an error, or a result whose tag no
-   register may hold, becomes an error. */
+/* Checks the status and the result of a packed or native function, and returns the status of the call.  Stores an error
+   in *result if the function failed without one, or succeeded with a result whose tag no register may hold. */
 static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
   int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
   if (status == RVM_OK && is_value) return RVM_OK;
@@ -84,6 +85,8 @@ rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm
   return status;
 }
 
+/* Calls a packed function or kernel with borrowed arguments at the top of the stack.  If it is a function of the host,
+   its result is admitted, and the machine polls at the next step. */
 static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   if (function->parameter_count >= 0 && count != function->parameter_count)
@@ -94,11 +97,13 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->head.top = arguments;
   status = check_result(function, status, result);
-  if (function->kind != RVM_KIND_packed || function->cost != RVM_LONG_CALL_COST) return status;
+  const int is_builtin = function->cost != RVM_LONG_CALL_COST;
+  if (function->kind != RVM_KIND_packed || is_builtin) return status;
   rvm_machine_poll_next(machine);
   return rvm_machine_admit_result(machine, status, result);
 }
 
+/* Fails with STACK_OVERFLOW if this thread's C stack has too little space for another call. */
 static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   if ((const char *)__builtin_frame_address(0) >= machine->head.lowest) return RVM_OK;
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds this thread's C stack", function->name);
@@ -111,9 +116,9 @@ static rvm_status check_depth(const rvm_machine *machine, const rvm_function *fu
                   (long long)machine->head.frame_limit);
 }
 
-/* Calls a native function, and takes ownership of the arguments.  The function stores its result or error in the
-   register after its parameters, or returns RVM_TAIL_CALL and leaves the arguments of the tail call at the top of the
-   stack. */
+/* Calls a native function, and takes ownership of the arguments at the top of the stack, also on failure.  If the
+   function ends with a tail call, returns RVM_TAIL_CALL: machine->tail is the call, and its arguments are at the top of
+   the stack. */
 static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   rvm_value *registers = machine->head.top;
@@ -125,7 +130,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
   }
   machine->head.nesting++;
   status = function->routine(machine, registers, machine->head.constants, machine->head.function_values);
-  /* Read before the debugger runs, which may call the machine. */
+  /* Save failed_at before the debugger runs, because the debugger may call the machine. */
   const int64_t failed_at = machine->head.failed_at;
   machine->head.failed_at = -1;
   if (status > RVM_OK) rvm_debugger_failed(machine, registers[count]);
@@ -134,6 +139,7 @@ static rvm_status call_native(rvm_machine *machine, const rvm_function *function
     replace_window(machine, registers, machine->head.top - registers);
     return RVM_TAIL_CALL;
   }
+  /* The function has stored its result or error in the register after its parameters. */
   *result = registers[count];
   registers[count].tag = RVM_TAG_NIL;
   close_window(machine, registers);
@@ -173,7 +179,8 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
   *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
 }
 
-/* Calls a function that the instrument watches.  Takes ownership of the arguments at the top of the stack. */
+/* Makes the tail call of a native function whose callee the instrument watches.  Takes ownership of the arguments at
+   the top of the stack. */
 static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
   rvm_value *arguments = machine->head.top;
   rvm_status status;
@@ -211,6 +218,7 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
 
 /* ---- calls from C ---- */
 
+/* Like rvm_machine_call_at_top, for a function that the instrument does not watch. */
 static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                  rvm_value *result) {
   rvm_value *arguments = machine->head.top;
@@ -253,8 +261,9 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
                   rvm_value_describe(callee, text));
 }
 
-/* Captured values per unit of fuel: copying a value costs as much as executing four words of code. */
-enum { CAPTURED_FOR_A_STEP = RVM_WORDS_PER_FUEL / 4 };
+/* The number of captured values that cost 1 unit of fuel: copying a value costs as much as executing four words of
+   code. */
+enum { CAPTURED_PER_FUEL = RVM_WORDS_PER_FUEL / 4 };
 
 /* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
 static rvm_status push_callee_operands(rvm_machine *machine, rvm_value callee, const rvm_value *arguments,
@@ -276,7 +285,7 @@ rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_v
   rvm_pending call;
   rvm_status status = push_callee_operands(machine, callee, arguments, count, &call, result);
   if (status) return status;
-  machine->head.fuel -= call.function->cost + call.captured / CAPTURED_FOR_A_STEP;
+  machine->head.fuel -= call.function->cost + call.captured / CAPTURED_PER_FUEL;
   return rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
 }
 
@@ -285,6 +294,7 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
   rvm_value error;
   int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
+  /* The builtin rejects any other callee, with the same message as for a call that is not a tail call. */
   rvm_status status = is_callable ? RVM_OK : rvm_builtins[RVM_BUILTIN_invoke_closure](NULL, invoked, 2, &error);
   if (!status) status = push_callee_operands(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
@@ -305,8 +315,8 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees, or
-   stores NULL if all of them can be passed unchanged. */
+/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees.  Stores
+   NULL if no argument needs admission. */
 static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
                                   rvm_value *error) {
   int32_t made = 0;
@@ -364,8 +374,8 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 
 /* ---- host functions as values ---- */
 
-/* A host function.  The closure over `function` owns this object: it captures a tensor without elements, whose release
-   function frees the object. */
+/* A host function that rvm_machine_function_new has wrapped as a closure.  The closure owns this struct: it captures an
+   empty tensor whose release callback frees the struct. */
 typedef struct host_function {
   rvm_function function;
   rvm_packed_function call;
@@ -374,7 +384,7 @@ typedef struct host_function {
   char name[];
 } host_function;
 
-/* Calls the host function without the last argument, which is the captured tensor. */
+/* Calls the host function.  The last argument is the captured tensor, which is not passed on. */
 static rvm_status call_host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const host_function *host = self;
   return host->call(host->self, arguments, count - 1, result);
@@ -414,8 +424,7 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
   }
   status = rvm_closure_new(&host->function, 1, result);
   if (status) {
-    /* Does not call the caller's `release`, which is set below. */
-    rvm_release(&keeper);
+    rvm_release(&keeper); /* frees `host` without calling `release`, which is set below */
     return status;
   }
   result->as.closure->captured[0] = keeper;

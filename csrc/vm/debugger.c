@@ -9,12 +9,13 @@
 #include "kernel_run.h"
 #endif
 
+/* The limit of instruction numbers for breakpoints in native functions, whose number of instructions is not known. */
 enum { MAX_NATIVE_INSTRUCTIONS = 1 << 24 };
 
 /* ---- observing steps ---- */
 
-/* Calls the debugger's stop callback, with nothing watched while it runs.  `failure` points to the error of the
-   innermost function, or is NULL.  Fails if the callback fails, which ends the run. */
+/* Calls the debugger's stop callback.  While it runs, the machine reports no calls and steps.  `failure` points to the
+   error of the innermost function, or is NULL.  Fails if the callback ends the run. */
 static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, rvm_value *error) {
   const rvm_debugger *debugger = &machine->debugging->debugger;
   uint32_t kinds = machine->head.watched_kinds;
@@ -28,6 +29,7 @@ static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, 
   return RVM_OK;
 }
 
+/* Returns the number of active bytecode and native functions. */
 static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame_count + machine->head.nesting; }
 
 static rvm_status grow_positions(rvm_debugging *debugging, int64_t depth, rvm_value *error) {
@@ -51,6 +53,7 @@ rvm_status rvm_debugger_step(rvm_machine *machine, rvm_position position, rvm_va
   int64_t depth = depth_of(machine);
   rvm_status status = depth > debugging->capacity ? grow_positions(debugging, depth, error) : RVM_OK;
   if (status) return status;
+  /* Active functions that were not observed, such as native ones without debug information, have no position. */
   for (int64_t i = debugging->depth; i < depth - 1; i++) debugging->positions[i] = (rvm_position){.function = NULL};
   debugging->ended = 0;
   debugging->positions[depth - 1] = position;
@@ -80,12 +83,12 @@ rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *ke
   machine->head.nesting++;
   const rvm_status status = rvm_debugger_step(machine, position, error);
   machine->head.nesting--;
-  if (machine->debugging->depth > depth_of(machine)) /* `state` is valid only during this call. */
-    machine->debugging->depth = depth_of(machine);
+  /* Forget the position, because `state` is valid only during this call. */
+  if (machine->debugging->depth > depth_of(machine)) machine->debugging->depth = depth_of(machine);
   return status;
 }
 
-/* Returns the kernel run of an active call, or NULL if the call is not one of a kernel. */
+/* Returns the kernel run of active call `index`, or NULL if there is no such call or it is not a call of a kernel. */
 static const rvm_kernel_run *kernel_at(const rvm_machine *machine, int64_t index) {
   return index >= 0 && index < rvm_machine_depth(machine) ? machine->debugging->positions[index].kernel : NULL;
 }
@@ -121,9 +124,9 @@ rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t 
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
-  /* A tail call failed, and the frame of its caller is gone. */
+  /* If a tail call fails, the frame of its caller has been popped already, so no function may be active. */
   if (depth_of(machine) == 0) return;
-  /* The run already fails with `failure`. */
+  /* An error of the callback is ignored, because the run already fails with `failure`. */
   rvm_value ignored;
   if (call_debugger(machine, &failure, &ignored)) rvm_release(&ignored);
 }
@@ -227,9 +230,9 @@ rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index) {
   if (!position || !position->function) return (rvm_place){.function = -1};
   int64_t instruction =
       position->step ? rvm_code_instruction(position->function->code, position->step) : position->instruction;
+  const int has_values = position->registers != NULL; /* the registers of kernels are not values */
   return (rvm_place){.function = (int32_t)(position->function - machine->functions),
                      .instruction = (int32_t)instruction,
-                     .count = position->registers ? position->function->registers
-                                                  : 0, /* 0 for kernels, whose registers are not values */
+                     .count = has_values ? position->function->registers : 0,
                      .registers = position->registers};
 }

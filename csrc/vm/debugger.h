@@ -1,5 +1,5 @@
-/* debugger.h: tells a machine's debugger (rvm_debugger in relvm.h) where a run is, and stops the run at breakpoints.
-   Everything here runs on the thread that has entered the machine. */
+/* debugger.h: reports the position of a run to the machine's debugger (rvm_debugger in relvm.h), and stops the run at
+   breakpoints.  Only the thread inside the machine may call these functions. */
 #ifndef RELVM_DEBUGGER_H
 #define RELVM_DEBUGGER_H
 
@@ -26,21 +26,21 @@ typedef struct rvm_debugging {
   rvm_breaks *breaks;                 /* one per function */
   rvm_position *positions;            /* the active functions, outermost first, as last observed */
   int64_t depth, capacity;            /* number of positions, and the number allocated */
-  int32_t ended;                      /* 1 if the debugger itself ended the run: that failure is not reported to it */
-  const void *bodies[RVM_STEP_COUNT]; /* the interpreter's dispatch table while a debugger is attached */
+  int32_t ended;                      /* 1 if the debugger itself has ended the run */
+  const void *bodies[RVM_STEP_COUNT]; /* dispatch table of the interpreter while the debugger is attached */
 } rvm_debugging;
 
-/* Observes a step before it is executed: calls the debugger if there is a breakpoint, or if the depth is at most
-   stop_within.  Fails if the debugger ends the run. */
+/* Called before each step.  Records the position, and calls the debugger if the step has a breakpoint, or if the number
+   of active calls is at most machine->stop_within.  Fails if the debugger ends the run. */
 rvm_status rvm_debugger_step(rvm_machine *machine, rvm_position position, rvm_value *error);
-/* Returns whether a call of the kernel may stop inside it. */
+/* Returns whether the debugger may stop inside a call of the kernel. */
 int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *kernel);
-/* Observes instruction number `pc` of a kernel before it is executed.  The kernel counts as the innermost call while
-   the debugger runs. */
+/* Called before instruction number `pc` of a kernel.  Like rvm_debugger_step, with the kernel as the innermost call. */
 rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel,
                                     const struct rvm_kernel_run *state, uint32_t pc, rvm_value *error);
-/* Reports a failure of the innermost function to the debugger.  Call it before the function's registers are
-   released. */
+/* Reports the error of the innermost function to the debugger, unless the debugger itself has ended the run.  Does
+   nothing if no debugger is attached, or if the error has already passed through a function.  Must be called before the
+   function's registers are released. */
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure);
 void rvm_debugging_release(rvm_machine *machine);
 

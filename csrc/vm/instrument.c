@@ -5,7 +5,7 @@
 
 #include "stack.h"
 
-/* Turns off watching while the instrument runs.  Returns the kinds for resume_watching. */
+/* Stops watching, so that calls by the instrument are not reported.  Returns the watched kinds, for resume_watching. */
 static uint32_t suspend_watching(rvm_machine *machine) {
   uint32_t kinds = machine->head.watched_kinds;
   machine->head.watched_kinds = 0;

@@ -1,9 +1,10 @@
 /* interpreter.c: runs bytecode functions.
 
-   Each step (steps.def) has one body in rvm_machine_run, marked by the step's meaning in steps.def.  Registers that may
-   hold objects own them; literals and the arguments of builtins are borrowed.  A body that does not apply (the machine
-   is watched by an instrument, an operand has another type, fuel or stack is short) falls back to a more general one,
-   in the end to `general_call`.  Read call.c next: everything that is not a push of a bytecode frame happens there. */
+   Each step (steps.def) has one body in rvm_machine_run, under a comment with the meaning of the step.  Registers own
+   the objects that they hold.  Literals and the arguments of builtins are borrowed.  The body of a specialized step
+   handles the common case of a call.  If an instrument or debugger is attached, an operand has another type, or fuel or
+   stack is short, the body jumps to a more general one, and finally to `general_call`.  Read call.c next: it makes all
+   calls except those that only push a frame. */
 #include "interpreter.h"
 
 #include <string.h>
@@ -15,15 +16,16 @@
 
 /* Labels as values are an extension of GCC and Clang. */
 #pragma GCC diagnostic ignored "-Wpedantic"
-/* A value is stored as two words.  Vectorized, both would be loaded as one right after they were stored, which stalls
-   the processor.  Clang has no such pragma and does not do this. */
+/* The two words of a value are stored and loaded separately.  If GCC vectorized a load, it would load both words at
+   once right after separate stores, which stalls the processor.  Clang has no such pragma and does not vectorize these
+   loads. */
 #ifndef __clang__
 #pragma GCC optimize("no-tree-slp-vectorize")
 #endif
 
-/* Pops all frames above `floor` and adds each to the trace of `error`.  rvm_machine_pop_frame releases only the
-   registers whose inferred type allows objects.  A parameter of a scalar type can hold an object until its type has
-   been checked, so all parameters are released here. */
+/* Pops frames until `floor` frames are left, and adds each to the trace of `error`.  rvm_machine_pop_frame releases
+   only the registers whose inferred type allows objects.  A parameter whose inferred type is a scalar can hold an
+   object until that type has been checked, so all parameters are released here. */
 static void unwind(rvm_machine *machine, int64_t floor, rvm_value error) {
   rvm_debugger_failed(machine, error);
   for (; machine->head.frame_count > floor; rvm_machine_pop_frame(machine)) {
@@ -51,14 +53,14 @@ static inline void store(rvm_value *dst, rvm_value value) {
   if (old_tag >= RVM_TAG_TENSOR) rvm_object_release(old);
 }
 
-/* Returns the register (word >= 0) or literal (word < 0, counted from the end of their table) that an operand word of
-   kind s names. */
+/* Returns the value of an operand word of kind s (steps.def): register number `word`, or if `word` is negative, the
+   literal at that distance before the end of the literals. */
 static inline const rvm_value *operand_at(const rvm_value *registers, const rvm_value *literals_end, int32_t word) {
   return &(word >= 0 ? registers : literals_end)[word];
 }
 
-/* Charges a call of `function`, then copies `count` operands to the top of the stack as borrowed values.  Stores the
-   call in *call; that of invoke_closure becomes a call of its target. */
+/* Charges a call of `function`, then copies `count` operands to the top of the stack as borrowed values, and stores the
+   call in *call.  A call of invoke_closure becomes a call of its target (rvm_machine_unfold_invoke). */
 static rvm_status push_operands(rvm_machine *machine, const rvm_value *registers, const rvm_value *literals_end,
                                 const rvm_function *function, int64_t count, const int32_t *words, rvm_pending *call,
                                 rvm_value *error) {
@@ -71,7 +73,7 @@ static rvm_status push_operands(rvm_machine *machine, const rvm_value *registers
   return RVM_OK;
 }
 
-/* Returns whether a register may hold objects, which leaving the function then releases. */
+/* Returns whether a register may hold an object.  The function releases such registers when it returns. */
 static int may_hold_object(const rvm_code *code, int32_t number) {
   int32_t low = 0, high = code->object_count;
   while (low < high) {
@@ -84,15 +86,15 @@ static int may_hold_object(const rvm_code *code, int32_t number) {
   return low < code->object_count && code->objects[low] == number;
 }
 
-/* Returns whether the destination of a call accepts its result.  A register of a scalar type accepts no object, which
-   would leak, and no NIL, which is the result of a call that the instrument skipped. */
+/* Returns whether the destination of a call accepts its result.  A register of a scalar type does not accept an object,
+   because it would leak.  It does not accept NIL either, which is the result of a call that the instrument skipped. */
 static int register_accepts(const rvm_code *code, int32_t dst, rvm_value value) {
   if (dst < 0 || (!rvm_value_is_object(value) && value.tag != RVM_TAG_NIL)) return 1;
   return may_hold_object(code, dst);
 }
 
-/* Returns whether the operand of a check_int, check_float or check_bool step has the checked type, if it is in a
-   register whose type was inferred from the check.  It has not if the instrument skipped a check that would fail. */
+/* Returns 0 if the instrument has skipped a check_int, check_float or check_bool step that would have failed, and the
+   type of the checked register was inferred from the check.  Otherwise returns 1. */
 static int check_holds(const rvm_frame *frame, const rvm_step_call *step) {
   int64_t tag;
   switch (step->step) {
@@ -105,6 +107,7 @@ static int check_holds(const rvm_frame *frame, const rvm_step_call *step) {
   return number < 0 || frame->registers[number].tag == tag || may_hold_object(frame->function->code, number);
 }
 
+/* Fails with TYPE_ERROR because check_holds returned 0 for the step. */
 static rvm_status fail_skipped_check(const rvm_frame *frame, const rvm_step_call *step, rvm_value *error) {
   char text[RVM_DESCRIPTION_BYTES];
   const int32_t number = step->arguments[0];
@@ -125,8 +128,8 @@ static rvm_status fail_result_type(const rvm_frame *frame, rvm_value *result) {
                   frame->function->machine->functions[step->callee].name, text);
 }
 
-/* Executes a `call` step, whose callee can be of any kind.  Sets *entered if it pushed a frame; otherwise stores the
-   result in *result. */
+/* Executes any call step.  The callee can be of any kind.  Sets *entered if it pushed a frame; otherwise stores the
+   result or error in *result. */
 static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm_step_call *step, int *entered,
                                rvm_value *result) {
   const rvm_value *literals_end = machine->literals + machine->executable->literal_count;
@@ -150,7 +153,7 @@ static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm
 
 /* Executes a `tail_call` step, whose callee can be of any kind: pops the frame, then starts the call.  While the
    instrument watches the callee, the frame stays until the call has returned.  Sets *entered if it pushed a frame;
-   otherwise stores the result in *result. */
+   otherwise stores the result or error in *result. */
 static rvm_status execute_tail_call(rvm_machine *machine, rvm_frame *frame, const rvm_step_tail_call *step,
                                     int *entered, rvm_value *result) {
   const rvm_value *literals_end = machine->literals + machine->executable->literal_count;
@@ -177,14 +180,16 @@ static inline int64_t backward_jump_cost(int32_t words) {
   return (int64_t)((uint64_t)(RVM_WORDS_PER_FUEL - (int64_t)words) / RVM_WORDS_PER_FUEL);
 }
 
-/* Returns whether a call of `callee`, which is not watched, needs nothing but a new frame. */
+/* Returns whether a call of `callee` can simply push a frame: it is a bytecode function, and the limits of the stack
+   and of nested calls allow it. */
 static inline int can_push_frame(const rvm_machine *machine, const rvm_function *callee) {
   const rvm_machine_head *head = &machine->head;
   return callee->kind == RVM_KIND_bytecode && head->stack_end - head->top >= callee->registers &&
          head->frame_count + head->nesting < head->frame_limit;
 }
 
-/* Returns the comparison without the jump of the `unless` that follows it; of other steps, the step itself. */
+/* Replaces a comparison that also performs the jump of the next step by the comparison alone.  Returns other steps
+   unchanged. */
 static int32_t without_jump(int32_t step) {
   if (step >= RVM_STEP_unless_rl_eq_i64) return step - RVM_STEP_unless_rl_eq_i64 + RVM_STEP_rl_eq_i64;
   if (step >= RVM_STEP_unless_rr_eq_i64) return step - RVM_STEP_unless_rr_eq_i64 + RVM_STEP_rr_eq_i64;
@@ -259,7 +264,8 @@ enter_frame:
   pc = frame->pc;
   NEXT(0);
 
-  /* the body of every step while the machine has a debugger */
+  /* the body of every step while the machine has a debugger; a comparison does not perform the jump of the next step,
+     so that the debugger observes both */
 call_debugger:
   {
     const rvm_position position = {.function = frame->function, .registers = registers, .step = pc};
@@ -308,7 +314,7 @@ call_debugger:
     PUSH_FRAME(callee, window);
   }
 
-  /* any call step; frame->pc is pc */
+  /* any call step; frame->pc has been set to pc */
 general_call:
   {
     OPERANDS(call);
@@ -317,12 +323,12 @@ general_call:
     goto store_result;
   }
 
-  /* R[dst] = F[callee](arguments...), of a kernel */
+  /* R[dst] = F[callee](arguments...), of a kernel; continues with call_builtin */
   BODY(call_kernel) {
     if ((status = rvm_machine_spend(machine, RVM_LONG_CALL_COST, result))) goto failed_here;
   }
 
-  /* R[dst] = F[callee](arguments...), of a builtin that calls no other function */
+  /* R[dst] = F[callee](arguments...), of a builtin that calls no other function; continues with store_result */
   BODY(call_builtin) {
     OPERANDS(call_builtin);
     const rvm_function *callee = &machine->functions[step->callee];
@@ -338,7 +344,7 @@ general_call:
     if (status) goto failed_here;
   }
 
-  /* ends the call step at pc, whose result is *result */
+  /* the end of a call step: R[dst] = *result */
 store_result:
   {
     OPERANDS(call);
@@ -472,7 +478,7 @@ store_result:
     NEXT(RVM_CALL_WORDS + call->count);
   }
 
-  /* the top frame was popped, and *result is its result */
+  /* a tail call has popped its frame and returned *result; continues in the caller */
 returned:
   {
     if (machine->head.frame_count == floor) return RVM_OK;
@@ -538,7 +544,8 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* R[dst] = row(left, right), of operands of the row's types: fails only if the row has no value for them. */
+/* R[dst] = row(left, right), of operands of the row's types.  Fails only if the operator has no value for them.  The
+   operands are offsets in bytes. */
 #define VALUE_AT(base, bytes) (*(const rvm_value *)((const char *)(base) + (bytes)))
 #define STORE_AT(bytes, out, number)                                                \
   do {                                                                              \
@@ -580,6 +587,7 @@ returned:
   RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
 
+  /* an rr or rl step has no value */
 typed_operator_failed:
   {
     OPERANDS(operator);
@@ -589,6 +597,7 @@ typed_operator_failed:
     goto failed_here;
   }
 
+  /* an `any` step has operands of other types, or no value */
 operator_failed:
   {
     OPERANDS(operator);
@@ -596,6 +605,7 @@ operator_failed:
                                 VALUE(step->right), result);
   }
 
+  /* the step at pc failed with `status` and *result */
 failed_here:
   frame->pc = pc;
 failed:

@@ -4,8 +4,8 @@
 
 #include "machine.h"
 
-/* Runs the top frame until it returns, and pops it.  Stores the result or error in *result.  If a debugger is attached,
-   it observes every step. */
+/* Runs the top frame until it returns or fails, and pops it.  Stores the result or error in *result.  A debugger that
+   is attached observes every step. */
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result);
 
 #endif

@@ -12,9 +12,10 @@
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
-/* More values or frames than this could overflow a size in bytes. */
+/* The largest number of values on the stack, or of frames.  Their sizes in bytes cannot overflow. */
 #define LARGEST_STACK ((int64_t)1 << 40)
 
+/* Looks up a packed function by its name, and fills the members that depend on it.  Fails if there is none. */
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
   if (!rvm_function_find(function->name, &function->call, &function->self))
     return rvm_fail_unknown(function->name, error);
@@ -26,11 +27,13 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
 }
 
 #ifndef RVM_WITHOUT_KERNELS
+/* Returns whether the instrument has a callback for the instructions of kernels. */
 static int is_instrumented(const rvm_machine *machine) {
   return machine->instrument.instruction && machine->head.watched_kinds & 1u << RVM_KIND_kernel;
 }
 
-/* Reports an instruction of a kernel to the instrument and the debugger. */
+/* Reports an instruction of a kernel to the instrument and the debugger.  This is the callback `observe` of
+   rvm_kernel_host; `observer` is the kernel's rvm_function. */
 static rvm_status observe_kernel(void *observer, const struct rvm_kernel_run *state, uint32_t pc, rvm_value *error) {
   const rvm_function *function = observer;
   rvm_machine *machine = function->machine;
@@ -62,6 +65,7 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
 }
 #endif
 
+/* Initializes function `index` of the machine's function table. */
 static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *error) {
   const rvm_executable *executable = machine->executable;
   const rvm_function_record *record = &executable->functions[index];
@@ -101,15 +105,16 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
-/* Seeds the machine's random numbers from the system.  If that fails, uses a counter and the clock; not an address,
-   which a program could infer from the numbers. */
+/* Seeds the machine's random numbers from the system.  On kernels without getrandom, uses a counter and the clock.  The
+   seed must not depend on an address, which a program could infer from the numbers. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
-  const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (getentropy(&machine->random, sizeof machine->random))
-    machine->random = own; /* fails only on kernels without getrandom */
+  const uint64_t fallback = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
+  if (getentropy(&machine->random, sizeof machine->random)) machine->random = fallback;
 }
 
+/* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was
+   allocated. */
 static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
                                rvm_value *error) {
   if (options) machine->options = *options;
@@ -143,7 +148,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->stack = rvm_map(machine->stack_bytes);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  machine->pool = rvm_pool_new(!executable->library.handle); /* only native code may see the pool's old contents */
+  /* Without native code, the pool is zeroed: bytecode that is not trusted must not read old contents of memory. */
+  machine->pool = rvm_pool_new(!executable->library.handle);
   if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
       !machine->pool)
     return rvm_out_of_memory(error);

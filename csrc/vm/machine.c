@@ -19,8 +19,8 @@ static uintptr_t this_thread(void) {
   return (uintptr_t)&mark;
 }
 
-/* Set in `owner` by a thread that enters only to release values or apply upgrades.  Other threads then wait, while a
-   thread inside for a run makes them fail with BUSY. */
+/* A bit of `owner`, set while a thread is inside only to release values or apply upgrades.  While the bit is set,
+   another thread that wants to enter tries again.  Otherwise, that thread fails with BUSY. */
 enum { BRIEFLY = 1 };
 
 static int is_inside(const rvm_machine *machine) {
@@ -58,8 +58,8 @@ void rvm_machine_release_dropped(rvm_machine *machine) {
   }
 }
 
-/* Replaces function `i` by that of the compiled executable.  Active frames of the function are not affected: they use
-   nothing that changes. */
+/* Replaces function `i` by the native code at `symbol`, if `compiled`, its record in the compiled executable, has
+   native code for it.  Active frames of the function continue in bytecode. */
 static void replace_function(rvm_machine *machine, int32_t i, const rvm_function_record *compiled, void *symbol) {
   rvm_function *function = &machine->functions[i];
   if (function->program && symbol) { /* a kernel, from bytecode to native code */
@@ -74,6 +74,7 @@ static void replace_function(rvm_machine *machine, int32_t i, const rvm_function
   }
 }
 
+/* Replaces functions by those of all upgrades that have not been applied. */
 static void apply_upgrades(rvm_machine *machine) {
   if (!atomic_exchange(&machine->has_upgrade, 0)) return;
   for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades); upgrade; upgrade = upgrade->next) {
@@ -90,11 +91,12 @@ static void apply_upgrades(rvm_machine *machine) {
 
 /* ---- entering and leaving ---- */
 
-/* Bytes of the C stack that a call may use between two checks; on a small stack, half of it.  Kernels with arrays on
-   the stack, kernel bytecode and recursive builtins check the remaining stack themselves (rvm_stack_left). */
+/* A call fails if the C stack has less space left than this, or less than half of a small stack.  Code between two of
+   these checks may use that space.  Kernels with arrays on the stack, kernel bytecode and recursive builtins also check
+   the space themselves (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
-/* Sets the bounds of this thread's C stack: its start, and the lowest address at which a call may begin. */
+/* Sets the bounds of this thread's C stack: its lowest address, and the lowest address at which a call may begin. */
 static void set_stack_bounds(rvm_machine_head *head) {
   static _Thread_local char *start, *lowest;
   pthread_attr_t attributes;
@@ -110,8 +112,8 @@ static void set_stack_bounds(rvm_machine_head *head) {
   head->lowest = lowest;
 }
 
-/* Enters the machine.  Returns 1; 0 if another thread is inside for a run; or -1 if another thread is inside briefly.
-   Sets `briefly` (BRIEFLY or 0) in `owner`. */
+/* Enters the machine and returns 1.  `briefly` is BRIEFLY or 0, and is stored in `owner` with the thread.  Returns 0 if
+   another thread is inside, or -1 if another thread is inside briefly. */
 static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   uintptr_t owner = 0;
   if (!is_inside(machine) && !atomic_compare_exchange_strong(&machine->owner, &owner, this_thread() | briefly))
@@ -132,16 +134,16 @@ int32_t rvm_machine_enter(rvm_machine *machine) {
   return entered;
 }
 
-/* Enters the machine, and waits if another thread has entered it briefly.  Returns 0 if another thread is inside for a
-   run. */
+/* Enters the machine and returns 1.  Waits while another thread is inside briefly.  Returns 0 if another thread is
+   inside, not briefly. */
 static int32_t enter_or_wait(rvm_machine *machine) {
   int32_t entered;
   while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
   return entered;
 }
 
-/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects and before the machine
-   is free.  Therefore the list is checked again afterwards. */
+/* Ends one entry.  The last one releases dropped values and gives up the machine.  Another thread can drop a value in
+   between, so the list is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -180,12 +182,14 @@ int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) {
 
 /* ---- limits ---- */
 
+/* The callback `reclaim` of the machine's budget. */
 static void reclaim(void *host) { rvm_pool_trim(((rvm_machine *)host)->pool); }
 
 static int is_limited(const rvm_machine *machine) {
   return machine->options.max_bytes > 0 || machine->options.max_steps > 0 || machine->options.max_nanoseconds > 0;
 }
 
+/* Gives the machine `fuel` until the next poll, or the steps that are left if these are fewer. */
 static void grant(rvm_machine *machine, int64_t fuel) {
   machine->head.fuel = machine->granted = fuel < machine->steps_left ? fuel : machine->steps_left;
 }
@@ -202,7 +206,7 @@ static void begin_limits(rvm_machine *machine) {
       (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* Takes back the remaining fuel without charging it, so that the machine polls at the next step. */
+/* Takes the remaining fuel back, and reduces `granted` by the same amount, so that it does not count as used. */
 void rvm_machine_poll_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;
@@ -214,7 +218,8 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* Reads the number of the run before `owner`: if that run ends meanwhile, the next one is not interrupted. */
+/* Reads the number of the run before it reads `owner`.  If that run ends in between, the next run has another number
+   and is not interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;
   uint64_t run = atomic_load(&machine->run);
@@ -229,8 +234,7 @@ void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
     return;
   }
   rvm_dropped *dropped = rvm_allocate(sizeof *dropped);
-  /* Without memory for the queue entry, the object is leaked. */
-  if (!dropped) return;
+  if (!dropped) return; /* the object leaks, because there is no memory for the queue entry */
   *dropped = (rvm_dropped){.next = atomic_load(&machine->dropped), .value = value};
   while (!atomic_compare_exchange_weak(&machine->dropped, &dropped->next, dropped)) continue;
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
@@ -272,6 +276,7 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
   return rvm_fail(error, status, "stopped by the host's %s", callback);
 }
 
+/* Fails with TIMEOUT if the run has exceeded its limit of steps, or its deadline is not after `now`. */
 static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_value *error) {
   const rvm_machine_options *options = &machine->options;
   if (machine->steps_left <= 0)
@@ -310,7 +315,7 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
       (machine->last_host_poll && now - machine->last_host_poll < RVM_HOST_POLL_INTERVAL))
     return status;
   machine->last_host_poll = now;
-  /* *error must not change on success: it may hold an unfinished result. */
+  /* The callback gets another error, because *error may hold an unfinished result, which must not change on success. */
   rvm_value failure = {.tag = RVM_TAG_NIL};
   if ((status = machine->options.poll(machine->options.host, &failure)) == RVM_OK) return RVM_OK;
   status = rvm_host_failed(status, "poll", &failure);

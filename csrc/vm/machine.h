@@ -1,5 +1,9 @@
 /* machine.h: a machine: its functions, its value stack and its frames.  One thread at a time is inside a machine
-   (`owner`).  Members that other threads may access are atomic. */
+   (`owner`).  Members that other threads may access are atomic.
+
+   Terms.  A run lasts from a host's call of the machine until the call returns.  Fuel (rvm_machine_head) is the
+   number of steps until the next poll.  A poll checks the limits of the run and, at intervals, calls the host's
+   poll callback. */
 #ifndef RELVM_MACHINE_H
 #define RELVM_MACHINE_H
 
@@ -17,7 +21,7 @@ typedef struct rvm_frame {
   const int32_t *pc;    /* the step being executed; in frames below the top one, the call step */
 } rvm_frame;
 
-/* A value that rvm_machine_drop could not release at once. */
+/* A value that rvm_machine_drop has queued, because another thread was inside the machine. */
 typedef struct rvm_dropped {
   struct rvm_dropped *next;
   rvm_value value;
@@ -27,7 +31,7 @@ typedef struct rvm_dropped {
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* number of the last arguments that a closure captured */
+  int32_t captured; /* number of the last arguments, which a closure captured */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */
@@ -37,25 +41,25 @@ typedef struct rvm_upgrade {
   int32_t is_applied; /* accessed only by the thread inside the machine */
 } rvm_upgrade;
 
-/* Invariant: no stack value from `top` on owns an object.  The arguments of a call are copied to the stack from `top`
-   on, so that a bytecode or native callee finds its parameters there without a copy.  They are borrowed, and `top`
-   stays below them, until the callee owns them. */
+/* Invariant: the stack values from `top` on own no objects.  The arguments of a call are copied to the stack from `top`
+   on, where they become the first registers of a bytecode or native callee without another copy.  They are borrowed,
+   and `top` is not moved past them, until they are retained for the callee. */
 struct rvm_machine {
   rvm_machine_head head; /* must be the first member: native code accesses it */
   rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
   rvm_executable *executable;
   rvm_function *functions;
-  rvm_value *function_values; /* functions as FUNCTION values, for native code */
-  rvm_value *literals;        /* a copy of the executable's, with FUNCTION and CONTEXT values of this machine */
+  rvm_value *function_values; /* the functions as FUNCTION values */
+  rvm_value *literals;        /* a copy of executable->literals, with FUNCTION and CONTEXT values of this machine */
   rvm_value *stack;
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects;           /* the freelist used by the thread inside the machine */
-  rvm_pending tail;              /* the pending tail call of a routine that returned RVM_TAIL_CALL */
-  int32_t entries;               /* number of times that its thread has entered it */
-  int32_t host_entries;          /* entries by rvm_machine_enter */
-  int32_t calls;                 /* number of active calls from C */
+  rvm_objects objects;           /* the free lists that the thread inside the machine uses */
+  rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
+  int32_t entries;               /* how often the thread inside has entered and not left */
+  int32_t host_entries;          /* how many of `entries` were made by rvm_machine_enter */
+  int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
   atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
   _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
   _Atomic(uint64_t) interrupted; /* number of the run to be interrupted; 0 if none */
@@ -76,9 +80,9 @@ struct rvm_machine {
 };
 
 enum {
-  RVM_POLL_INTERVAL = 65536,
+  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls */
   RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
-  RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if checks are further apart, the next kernel causes a check */
+  RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if two polls are further apart, the next kernel causes a poll */
 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
@@ -89,22 +93,21 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
 /* Returns the machine whose run the calling thread is in (the innermost one), or NULL if C code calls a builtin outside
    of a run. */
 rvm_machine *rvm_machine_running(void);
-/* Makes the machine check its limits at the next step.  Called after a host function, which may have run for any
-   time. */
+/* Makes the machine poll at the next step.  Called after a host function, which may have run for any time. */
 void rvm_machine_poll_next(rvm_machine *machine);
 /* Checks the limits of the run and polls the host.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the
    run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 
-/* Charges `cost` units of fuel for work in the loop of a builtin: about one for each value visited or 64 bytes moved.
-   Polls when the fuel is used up.  *error is set only on failure.  `machine` is rvm_machine_running(), which may be
-   NULL. */
+/* Charges `cost` units of fuel for the work of a builtin, about one for each value visited or 64 bytes moved.  Polls if
+   the fuel is used up, and fails if the poll does.  *error is set only on failure.  `machine` is rvm_machine_running(),
+   which may be NULL; this function then does nothing. */
 static inline rvm_status rvm_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   if (!machine || (machine->head.fuel -= cost) > 0) return RVM_OK;
   return rvm_machine_poll_now(machine, error);
 }
 
-/* Charges `cost` units of fuel.  Unlike rvm_spend, requires a machine, and checks for an interrupt every time. */
+/* Charges `cost` units of fuel.  Polls if the fuel is used up or the run is interrupted, and fails if the poll does. */
 static inline rvm_status rvm_machine_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   machine->head.fuel -= cost;
   if (machine->head.fuel > 0 && !rvm_machine_is_interrupted(machine)) return RVM_OK;
@@ -122,6 +125,7 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
   return callee.as.closure->function;
 }
 
+/* Returns whether the instrument watches calls of the function. */
 static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function *function) {
   return (machine->head.watched_kinds & function->watch) != 0;
 }
@@ -133,19 +137,20 @@ static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
 
 /* ---- the thread inside ---- */
 
-/* Enters and leaves the machine, unless another thread is inside it.  This does the machine's pending work: it applies
-   upgrades and releases dropped values. */
+/* Enters and leaves the machine, which applies upgrades and releases dropped values.  Does nothing if another thread is
+   inside; that thread will do this work. */
 void rvm_machine_enter_briefly(rvm_machine *machine);
 /* Locks an idle machine for modification.  Returns BUSY if it is running.  `part` names the part to be changed, for the
    message. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_value *error);
 void rvm_machine_end_change(rvm_machine *machine);
 
-/* Completes the failure of a host callback, which may have set no error or returned an invalid status.  Returns the
-   status of *error. */
+/* Completes the failure of a host callback with `status`.  If the callback has not set *error, stores an error that
+   names `callback`.  Returns the status of *error. */
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error);
 
-/* Returns whether the machine must not be freed: another thread is inside it, or this thread is in a run. */
+/* Returns whether the machine must not be freed, because another thread is inside it or this thread is in a run
+   of it. */
 int rvm_machine_is_in_use(const rvm_machine *machine);
 /* Releases the values that rvm_machine_drop queued. */
 void rvm_machine_release_dropped(rvm_machine *machine);
@@ -156,8 +161,8 @@ typedef struct rvm_outer_run {
   rvm_budget *budget;
 } rvm_outer_run;
 
-/* Enters the machine for a call from C, and sets the limits of the run if it is the outermost call.  Returns BUSY if
-   another thread is inside. */
+/* Enters the machine for a call from C, and saves the thread's state in *outer.  The outermost call sets the limits of
+   the run.  Fails with BUSY if another thread is inside. */
 rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm_value *error);
 void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer);
 

@@ -1,5 +1,5 @@
-/* native_api.c: the functions of the runtime that native code calls: a table that a native library receives when it is
-   loaded (rvm_native_api in native.h). */
+/* native_api.c: the functions of the runtime that native code calls.  A native library receives them in a table when it
+   is loaded (rvm_native_api in native.h, which describes each function). */
 #include "cold.h"
 
 #include <string.h>
@@ -33,7 +33,8 @@ static int32_t native_is_ending(rvm_machine *machine) {
   return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
-/* Calls the kernel with private copies of those of its `inputs` that the host could change during the call. */
+/* Calls the kernel with private copies (private_tensor.h) of those of its inputs that the host could change during the
+   call.  `inputs` has the positions of these inputs among the arguments. */
 static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs,
                                    int32_t input_count, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);

@@ -9,9 +9,9 @@
 #include "dtype.h"
 #include "machine.h"
 
-/* An active measured call.  Calls are nested if a host function calls the machine. */
+/* An active measured call.  Calls are nested if a host function calls the machine.  Times are in nanoseconds. */
 typedef struct open_call {
-  int64_t started, inner;      /* start time, and nanoseconds in nested measured calls */
+  int64_t started, inner;      /* start time, and duration of nested measured calls */
   int64_t instruction_started; /* start of the current instruction, plus the time of nested calls since then */
   int32_t instruction;         /* current instruction of a kernel, or -1 */
 } open_call;
@@ -21,7 +21,8 @@ typedef struct instruction_row {
   int64_t count, nanoseconds;
 } instruction_row;
 
-/* The operations and reads of a function's calls, encoded as rvm_profile_count describes. */
+/* Formulas for the operations and the reads of a function's calls, encoded as rvm_profile_count in relvm.h
+   describes. */
 typedef struct sums {
   int64_t *code;
   int32_t length;
@@ -33,7 +34,8 @@ struct rvm_profile {
   int64_t depth, capacity; /* active calls, and the number allocated */
   int32_t function_count;
   sums *counts;                   /* one per function */
-  instruction_row **instructions; /* one row per kernel in kernel bytecode; NULL if instructions are not measured */
+  instruction_row **instructions; /* by function: an array with a row per instruction if it is a kernel in kernel
+                                     bytecode, else NULL; NULL if instructions are not measured */
   int64_t clock_picoseconds;      /* duration of rvm_clock_now() */
   rvm_profile_call *calls;        /* recorded calls, at most `max_calls` */
   int64_t call_count, call_capacity, max_calls;
@@ -48,14 +50,14 @@ static int64_t storage_bytes(rvm_value value) {
   return value.tag == RVM_TAG_STORAGE ? ((const rvm_storage *)value.as.object)->size_bytes : 0;
 }
 
-/* The code that has not been read yet, and the arguments of the call that it describes. */
+/* The part of a function's formulas that has not been read yet, and the arguments of the call to which they apply. */
 typedef struct reader {
   const int64_t *next, *end;
   const rvm_value *arguments;
   int32_t count;
 } reader;
 
-/* Reads a factor.  Returns the size of the axis that it names, or NaN if there is none. */
+/* Reads a factor and returns the size of the axis that it names.  Returns NaN if there is no such axis. */
 static double read_factor(reader *code) {
   if (code->end - code->next < 2) {
     code->next = code->end;
@@ -67,7 +69,7 @@ static double read_factor(reader *code) {
   return axis >= 0 && axis < tensor->ndim ? (double)tensor->shape[axis] : NAN;
 }
 
-/* Reads a sum.  Returns its value, or NaN if it is unknown or the code has ended. */
+/* Reads a sum and returns its value.  Returns NaN if the sum is unknown or the code ends early. */
 static double read_sum(reader *code) {
   if (code->next == code->end) return NAN;
   int64_t terms = *code->next++;
@@ -81,7 +83,8 @@ static double read_sum(reader *code) {
   return total;
 }
 
-/* Returns the bytes that are read if a function reads at most `elements` elements of an argument.  NaN means all. */
+/* Returns the number of bytes that a function reads of an argument, if it reads `elements` elements, but at most all of
+   them.  NaN means all. */
 static int64_t read_bytes(rvm_value argument, double elements) {
   int64_t all = value_bytes(argument);
   if (argument.tag != RVM_TAG_TENSOR || isnan(elements)) return all;
@@ -117,6 +120,7 @@ static rvm_status record(rvm_profile *profile, rvm_profile_call call, rvm_value 
   return RVM_OK;
 }
 
+/* The instrument's callback before a call. */
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   (void)arguments, (void)count, (void)skip;
@@ -135,7 +139,8 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   return RVM_OK;
 }
 
-/* Adds the time of the current instruction, which ends now. */
+/* Adds the time of the current instruction of `call`, if there is one, to the row of the instruction, which ends at
+   `now`. */
 static void end_instruction(const rvm_profile *profile, const open_call *call, int32_t function, int64_t now) {
   if (call->instruction < 0) return;
   instruction_row *row = &profile->instructions[function][call->instruction];
@@ -149,7 +154,8 @@ static int is_measured(const rvm_profile *profile, int32_t function, int32_t ins
          (uint32_t)instruction < profile->executable->kernels[function].code_count;
 }
 
-/* Called before each instruction.  The time between two calls is that of the earlier instruction. */
+/* The instrument's callback before each instruction of a kernel.  The time until the next call is the time of the
+   instruction. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   const rvm_profile *profile = host;
   if (!is_measured(profile, function, instruction))
@@ -165,6 +171,7 @@ static rvm_status instruction(void *host, int32_t function, int32_t instruction,
   return RVM_OK;
 }
 
+/* The instrument's callback after a call: adds its measurements to the row of the function, and records the call. */
 static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                         const rvm_value *result, rvm_value *error) {
   (void)status;
@@ -231,7 +238,8 @@ static void release_instructions(instruction_row **rows, int32_t function_count)
   rvm_free(rows);
 }
 
-/* Returns the duration of rvm_clock_now() in picoseconds: the least mean of several series, to exclude interrupts. */
+/* Returns the duration of rvm_clock_now() in picoseconds: the smallest mean of several series, to exclude series with
+   interrupts. */
 static int64_t measure_clock(void) {
   enum { SERIES = 16, READS = 64 };
   int64_t least = INT64_MAX;

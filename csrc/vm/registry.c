@@ -15,12 +15,13 @@ typedef struct entry {
   void *self;
 } entry;
 
-/* The registered functions, sorted by name.  Guarded by `lock`; the only global state of the library. */
+/* The registered functions, sorted by name.  Guarded by `lock`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
-/* The lock is held across fork, so that the child finds a consistent table and a free lock. */
+/* The handlers of pthread_atfork.  They hold the lock during a fork, so that the child gets a consistent table, and
+   then release it in both processes. */
 static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
@@ -41,8 +42,8 @@ static int32_t builtin_number(const char *name) {
   return -1;
 }
 
-/* Returns the index of `name` in `entries` and sets *found, or returns the index at which it would be inserted.  The
-   caller must hold the lock. */
+/* If `name` is registered, sets *found to 1 and returns its index in `entries`.  Otherwise sets *found to 0 and returns
+   the index at which to insert it.  The caller must hold the lock. */
 static int32_t entry_position(const char *name, int32_t *found) {
   int32_t low = 0, high = entry_count;
   *found = 0;
@@ -146,6 +147,7 @@ rvm_status rvm_unregister(const char *name, rvm_value *error) {
 
 /* ---- suggestions for unknown names ---- */
 
+/* The number of names that are suggested, and the size of the longest with its NUL. */
 enum { NEAR_COUNT = 3, NEAR_BYTES = 96 };
 
 typedef struct near_names {
@@ -172,11 +174,13 @@ static int32_t edit_distance(const char *a, const char *b) {
   return row[length];
 }
 
-/* Keeps `known` if it is among the nearest names so far. */
+/* Inserts `known` into `nearest`, sorted by the edit distance from `name`, unless the list has NEAR_COUNT names that
+   are at least as near.  Ignores names that are too different or too long. */
 static void near_add(near_names *nearest, const char *name, const char *known) {
   if (strlen(known) >= NEAR_BYTES) return;
   int32_t distance = edit_distance(name, known), i;
-  if (distance > 2 && distance > (int32_t)strlen(name) / 3) return;
+  const int is_too_different = distance > 2 && distance > (int32_t)strlen(name) / 3;
+  if (is_too_different) return;
   for (i = nearest->count; i > 0 && nearest->distance[i - 1] > distance; i--) {
     if (i == NEAR_COUNT) continue;
     nearest->distance[i] = nearest->distance[i - 1];

@@ -9,10 +9,10 @@ rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *functi
 }
 
 void rvm_machine_move_down(rvm_machine *machine, rvm_value *values, int64_t count) {
-  rvm_value *end = values + count, *left = machine->head.top + count;
+  rvm_value *end = values + count, *vacated = machine->head.top + count;
   memmove(machine->head.top, values, (size_t)count * sizeof *values);
-  if (left < values) left = values;
-  rvm_forget_all(left, end - left);
+  if (vacated < values) vacated = values;
+  rvm_forget_all(vacated, end - vacated);
 }
 
 void rvm_machine_pop_frame(rvm_machine *machine) {

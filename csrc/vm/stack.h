@@ -1,14 +1,16 @@
-/* stack.h: the value stack of a machine and the windows of its frames. */
+/* stack.h: the value stack of a machine.  The registers of an active function are a window of the stack.  The top of
+   the stack, head.top, is the end of the innermost window. */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
 
 #include "machine.h"
 
+/* Fails with STACK_OVERFLOW because the value stack has no space for a call of `function`. */
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error);
-/* Moves `count` owned or borrowed values from `values` down to the top of the stack, and clears the slots that they
-   leave. */
+/* Moves `count` values from `values`, above the top of the stack, down to the top, and sets the slots that become free
+   to NIL.  The top does not change. */
 void rvm_machine_move_down(rvm_machine *machine, rvm_value *values, int64_t count);
-/* Releases the registers of the last frame and pops it.  The top of the stack is then the start of its window. */
+/* Releases the registers of the top frame that may hold objects, and pops the frame and its window. */
 void rvm_machine_pop_frame(rvm_machine *machine);
 
 static inline void rvm_retain_all(const rvm_value *values, int64_t count) {

@@ -1,5 +1,5 @@
-/* upgrade.c: is_compiled_from the bytecode of a machine by native code.  rvm_machine_upgrade queues the new code from
-   any thread; the thread inside the machine applies it (apply_upgrades in machine.c). */
+/* upgrade.c: replaces the bytecode of a machine by native code.  Any thread may call rvm_machine_upgrade, which queues
+   the native code.  The thread inside the machine applies it (apply_upgrades in machine.c). */
 #include "cold.h"
 
 #include <string.h>
@@ -7,7 +7,9 @@
 #include "errors.h"
 #include "machine.h"
 
-/* Returns whether `compiled` has the same function table as `executable`, or only kernels that are in that table. */
+/* Returns whether the functions of `compiled` may replace those of `executable`.  Two kinds of `compiled` may do so:
+   - It has the functions of `executable`, in the same order.  Bytecode functions may have become native.
+   - It has fewer functions.  All of these are kernels of `executable`. */
 static int matches_functions(const rvm_executable *compiled, const rvm_executable *executable) {
   const int is_whole = compiled->function_count == executable->function_count;
   for (int32_t i = 0; i < compiled->function_count; i++) {
@@ -59,6 +61,6 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
   while (!atomic_compare_exchange_weak(&machine->upgrades, &upgrade->next, upgrade)) {
   }
   atomic_store(&machine->has_upgrade, 1);
-  rvm_machine_enter_briefly(machine);
+  rvm_machine_enter_briefly(machine); /* applies the upgrade now, if no thread is inside the machine */
   return RVM_OK;
 }

@@ -156,3 +156,12 @@ def claim_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ..
     text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
     message = f"{op}: a tensor of shape [{text[0]}] has {{}} elements, but [{text[1]}] has {{}}"
     claim_equal(product(first), product(second), message)
+
+
+def expect_known_dims(op: str, name: str, type_: TensorType, dtype: DType) -> None:
+    """Check that `type_` has dtype `dtype` and, if it has a shape, that all its dimensions are known numbers.
+
+    name: the name of the argument in messages.
+    """
+    right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
+    expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)

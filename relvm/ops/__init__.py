@@ -8,6 +8,7 @@ from relvm.ops.col2im import col2im
 from relvm.ops.conv_by_size import conv_by_size
 from relvm.ops.conv_int8 import conv_integer
 from relvm.ops.conv_int8_packed import conv_integer_packed
+from relvm.ops.conv_packed import conv_packed
 from relvm.ops.conv_winograd import conv_winograd
 from relvm.ops.convolution import conv
 from relvm.ops.cumulative import cumprod, cumsum

@@ -2,7 +2,7 @@
 of rows.
 
 The quantized matrix stays packed in memory, in panels.  A panel is a group of adjacent columns.  The kernel dequantizes
-one panel at a time, when the product reads the panel.
+one panel at a time, when the product reads the panel.  A product of few rows dequantizes numbers in registers instead.
 """
 
 from __future__ import annotations
@@ -10,29 +10,33 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dtypes import F32, I32, I64, U8
-from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
+from relvm.ir.dtypes import F32, I64, U8
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import known_size, product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
+from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, for_each_tile, gemm
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import two_loops
+from relvm.tables import kernel_constant
 
 BITS = (2, 4, 8)
+_ROWS = kernel_constant("QUANTIZED_ROWS")
+WIDTH = kernel_constant("PANEL_WIDTH")
+_FEW_ROWS = 12  # more rows use each dequantized number often enough to store it in a panel (measured)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
-    Groups of adjacent columns form panels.  The last panel is padded with zeros.
+    Groups of WIDTH adjacent columns form panels.  The last panel is padded with zeros.  A byte contains adjacent
+    numbers of a column, the first in its lowest bits.  csrc/codegen/gemm_quantized.h describes the order of the bytes.
 
-    The result is a u8 array of shape (panels, depth * bits / 8, width), where `width` is the number of columns of a
-    panel.
+    The result is a u8 array of shape (panels, depth * bits / 8, WIDTH).
 
     numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
     that fit in a byte.
@@ -40,67 +44,100 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
     bytes_ = np.bitwise_or.reduce([parts[:, i] << (bits * i) for i in range(count)])
-    groups, columns = bytes_.shape
-    width = panel_width(columns)
-    panels = -(-columns // width)
-    filled = np.zeros((groups, panels * width), np.uint8)
-    filled[:, :columns] = bytes_
-    return np.ascontiguousarray(filled.reshape(groups, panels, width).swapaxes(0, 1))
+    panels = _in_words(_pad_columns(bytes_)).reshape(len(bytes_), -1, WIDTH)
+    return np.ascontiguousarray(panels.swapaxes(0, 1))
 
 
-def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
+def pack_block_values(values: np.ndarray) -> np.ndarray:
     """Pad `values` with columns of zeros, so that they cover the last panel of the packed matrix, too.
 
+    If the values are bytes, they get the order of the bytes of a packed matrix.
+
     values: the scales or the zero points, of shape (blocks, columns).
-    panels: the packed matrix, as returned by `pack_blocks`.
     """
-    filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
-    filled[:, : values.shape[1]] = values
-    return filled
+    padded = _pad_columns(values)
+    return _in_words(padded) if values.dtype == np.uint8 else padded
+
+
+def _pad_columns(values: np.ndarray) -> np.ndarray:
+    return np.pad(values, ((0, 0), (0, -values.shape[1] % WIDTH)))
+
+
+def _in_words(bytes_: np.ndarray) -> np.ndarray:
+    """Reorder the bytes of each panel, so that a word of four bytes has one from each quarter of the panel."""
+    return bytes_.reshape(len(bytes_), -1, 4, WIDTH // 4).swapaxes(2, 3).reshape(bytes_.shape)
+
+
+def _from_words(bytes_: np.ndarray) -> np.ndarray:
+    """Reverse `_in_words`."""
+    return bytes_.reshape(len(bytes_), -1, WIDTH // 4, 4).swapaxes(2, 3).reshape(bytes_.shape)
 
 
 def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, columns: int, bits: int, block: int) -> None:
     a, b, scales, zeros = inputs
-    _, groups, width = b.shape
-    depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
+    depth, nothing = a.shape[-1], Literal(0, I64)
     left = Lhs(a, nothing, Literal(depth, I64), Literal(1, I64))
-    sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(depth, I64))
-    right = _dequantize_on_the_fly(k, b, scales, zeros, (groups, width, stride), bits, block)
+    rows = k.size((product(a.shape[:-1]),))
+    sizes = (rows, Literal(columns, I64), Literal(depth, I64))
+
+    def panel_arguments(column: Scalar) -> dict[str, Address | Scalar | int]:
+        return {
+            "bits": bits,
+            "b": Address(b, column * b.shape[1]),
+            "scales": Address(scales, column),
+            "zeros": Address(zeros, column),
+            "zeros_are_bytes": int(zeros.dtype == U8),
+            "block_groups": block * bits // 8,
+            "block_stride": scales.shape[1],
+        }
+
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar, pitch: Scalar) -> None:
+        k.invoke(
+            "rvm_dequantized_panel_f32",
+            panel=Address(panel, nothing),
+            first=first * bits / 8,
+            groups=span * bits / 8,
+            **panel_arguments(column),
+        )
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    gemm(k, (), sizes, width, result, lambda place: (left, right, counters))
+    def multiply_few_rows() -> None:
+        with k.parallel(b.shape[0], rows * (2 * depth * WIDTH)) as (begin, end):
+            tile = k.allocate("tile", F32, (_ROWS * WIDTH,))
+            with k.loop(end, start=begin, name="panel") as panel:
+                column = k.let("column", panel * WIDTH)
+                count = k.let("width", minimum(columns - column, WIDTH))
 
+                def multiply(row: Scalar, size: int) -> None:
+                    k.invoke(
+                        "rvm_quantized_tile_f32",
+                        rows=size,
+                        groups=b.shape[1],
+                        a=Address(a, row * depth),
+                        a_stride=depth,
+                        tile=Address(tile, nothing),
+                        **panel_arguments(column),
+                    )
+                    with k.loop(size, name="r") as r, k.loop(count, name="j", simd=True) as j:
+                        result.store(k, counters(row + r, column + j), tile[r * WIDTH + j])
 
-def _dequantize_on_the_fly(
-    k: KernelBuilder, b: Buffer, scales: Buffer, zeros: Buffer, sizes: tuple[int, int, int], bits: int, block: int
-) -> PackOnTheFly:
-    groups, width, stride = sizes
-    count = 8 // bits
+                for_each_tile(k, rows, _ROWS, multiply)
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar, pitch: Scalar) -> None:
-        start = k.let("start", column * groups + first / count * width)
-        with k.loop(span / count, name="g") as g:
-            row = k.let("row", g * count)
-            at = k.let("at", (first + row) / block * stride + column)
-            with k.loop(width, name="j", simd=True) as j:
-                byte = k.let("byte", b.flat(start + g * width + j).to(I32))
-                scale = k.let("scale", scales.flat(at + j))
-                zero = k.let("zero", zeros.flat(at + j).to(F32))
-                for i in range(count):
-                    moved = Operation("shr", (byte, Literal(bits * i, I32)), I32) if i else byte
-                    number = Operation("and", (moved, Literal(2**bits - 1, I32)), I32)
-                    k.store(panel, ((row + i) * pitch + j,), (number.to(F32) - zero) * scale)
-
-    return PackOnTheFly(fill)
+    few = k.let("few", rows <= _FEW_ROWS)
+    with k.branch(few):
+        multiply_few_rows()
+    with k.branch(few.logical_not()):
+        gemm(k, (), sizes, WIDTH, result, lambda place: (left, PackOnTheFly(fill), counters))
 
 
 def _numpy_matmul_blockwise_quant(
     a: np.ndarray, b: np.ndarray, scales: np.ndarray, zeros: np.ndarray, *, columns: int, bits: int, block: int
 ) -> np.ndarray:
     panels, groups, width = b.shape
-    bytes_ = b.swapaxes(0, 1).reshape(groups, 1, panels * width)
+    bytes_ = _from_words(b.swapaxes(0, 1).reshape(groups, panels * width))[:, None]
+    zeros = _from_words(zeros) if zeros.dtype == np.uint8 else zeros
     shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
     numbers = ((bytes_ >> shifts) & np.uint8(2**bits - 1)).reshape(-1, panels * width)
     of_rows = np.arange(len(numbers)) // block
@@ -120,11 +157,11 @@ def matmul_blockwise_quant(
     Each column of q is divided into blocks of `block` elements, and each block has a scale and a zero point.
 
     a: an f32 tensor of shape (..., k).
-    b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for q.  A panel consists of
-    `width` adjacent columns of q.  The last panel is padded with zeros.
-    scales: the scales, an f32 tensor of shape (k / block rounded up, panels * width).
-    zeros: the zero points, a u8 or f32 tensor of the same shape as `scales`.
-    columns: the number of columns of q, in ((panels - 1) * width, panels * width].
+    b: a u8 tensor of shape (panels, k * bits / 8, 64), the result of `pack_blocks` for q.  A panel consists of 64
+    adjacent columns of q.  The last panel is padded with zeros.
+    scales: the scales, an f32 tensor of shape (k / block rounded up, panels * 64), the result of `pack_block_values`.
+    zeros: the zero points, a u8 or f32 tensor of the same shape as `scales`, the result of `pack_block_values`.
+    columns: the number of columns of q, in ((panels - 1) * 64, panels * 64].
     bits: the number of bits of an element of q, 2, 4 or 8.
     block: the number of elements of a block, a multiple of 8 / bits.
     Result: an f32 tensor of shape (..., columns).
@@ -160,6 +197,7 @@ def matmul_blockwise_quant(
     if b.shape is None or scales.shape is None or zeros.shape is None:
         return TensorType(F32, None, a.rank)
     panels, groups, width = map(known_size, b.shape)
+    expect(width == WIDTH, "{}: b has panels of {} columns, expected {}", name, width, WIDTH, error=RelvmShapeError)
     fits = isinstance(columns, int) and (panels - 1) * width < columns <= panels * width
     message = "{}: columns is {!r}, expected more than {} and at most {}"
     expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)

@@ -10,7 +10,7 @@ from relvm.ir.dtypes import I8, I32, I64, U8, DType
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import product
-from relvm.ir.type_rules import expect_tensor
+from relvm.ir.type_rules import expect_known_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise_int8 import can_write_byte_depthwise, write_byte_depthwise
 from relvm.kernels.conv.sliding_window import window_of
@@ -154,15 +154,6 @@ def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
     expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", op, x.dtype)
     right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
     expect(right, "{}: x_zero is {}, expected {} of rank 0", op, x_zero, x.dtype)
-
-
-def expect_known_dims(op: str, name: str, type_: TensorType, dtype: DType) -> None:
-    """Check that `type_` has dtype `dtype` and, if it has a shape, that all its dimensions are known numbers.
-
-    name: the name of the argument in messages.
-    """
-    right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
-    expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
 
 @op("conv_integer", numpy=numpy_conv_integer, lower=Contraction(_conv_integer, loop_axes, window_operations))

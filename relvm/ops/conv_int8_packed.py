@@ -17,7 +17,7 @@ from relvm.ir.dtypes import I8, I32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, maximum, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, known_size, product
-from relvm.ir.type_rules import expect_tensor
+from relvm.ir.type_rules import expect_known_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import Window, window_of
 from relvm.kernels.epilogue import Epilogue
@@ -26,7 +26,7 @@ from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_padding_columns
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known_dims, numpy_conv_integer
+from relvm.ops.conv_int8 import convolve_words, expect_bytes, numpy_conv_integer
 from relvm.ops.convolution import ColumnRun, check_convolution, drop_unit_axes, generate_runs, loop_axes, pad_run
 
 

@@ -31,7 +31,7 @@ MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 
 def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, spread: int) -> Scalar:
-    """Return whether the Winograd algorithm takes less time than im2col and a matrix product.
+    """Return whether the Winograd algorithm takes less time than a matrix product, with or without im2col.
 
     The result is a literal if the sizes are literals.  The same rule therefore applies at compile time and at run time.
     The unit of the estimated times is a multiplication and addition of the Winograd algorithm.  The other constants are
@@ -48,8 +48,9 @@ def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, 
     transform = lines * round_up(tiles_wide, _LANES) * (150 * channels)
     stores = high * (350 * filters)
     # Of 9 products, each takes 7/9 of the time, because im2col makes the depth of the matrix product larger.
-    direct = round_up(high * wide, STEP) * (7 * channels * filters)
-    return products + transform + stores < direct
+    im2col = round_up(high * wide, STEP) * (7 * channels * filters)
+    windows = high * wide * (-(-filters // STEP) * STEP * (5 * channels + 22))
+    return products + transform + stores < minimum(im2col, windows)
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
+from relvm.kernels.conv.plan import wastes_vectors
 from relvm.kernels.conv.sliding_window import (
     Window,
     for_each_tap,
@@ -30,14 +31,12 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
     ROWS,
-    STEP,
     Counters,
     Lhs,
     PackOnTheFly,
     clear_padding_columns,
     copy_run,
     gemm,
-    lines_of_panel,
     pack_from_row_major,
     run_time_panel_width,
 )
@@ -54,94 +53,57 @@ _MOST_STEPS = 1 << 30  # limit on strides, pads and dilations in micro-kernels (
 def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
     """Generate the kernel of `conv`: a matrix product of weights and windows for each image and group.
 
-    There is one window for each output position.
+    There is one window for each output position.  If the positions of an image would leave columns of panels unused,
+    there is one product for each group, whose columns are the positions of all images.
     """
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     (x, w), result, window = drop_unit_axes((x, w), result, window)
-    if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
-        write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
+    if isinstance(w.shape[0], int) and (write := _without_product(x, w, window, w.shape[0] // groups, groups)):
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     indices = product(result.shape[2:])
-    in_lines = isinstance(indices, int) and 0 < indices < STEP and x.shape[0] != 1 and _is_plane_of_floats(x, window)
+    in_lines = x.shape[0] != 1 and wastes_vectors(indices) and _is_plane_of_floats(x, window)
     known = exact_quotient(w.shape[0], groups)
     filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
     depth, area = product(w.shape[1:]), product(x.shape[2:])
     sizes = (filters, k.size((x.shape[0] * indices if in_lines else indices,)), k.size((depth,)))
-    if in_lines:
-        _convolve_lines(k, (x, w), result, window, groups, sizes)
-        return
-    width = run_time_panel_width(k, indices)
+    width = run_time_panel_width(k, constant_value(sizes[1]) if in_lines else indices)
 
     def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
-        image, group = place
+        *images, group = place
         at_w = k.let("at_w", group * filters * k.size((depth,)))
-        at_x = k.let("at_x", (image * groups + group) * k.size((w.shape[1], area)))
-        if window.is_pointwise():
+        first = images[0] * groups + group if images else group
+        at_x = k.let("at_x", first * k.size((w.shape[1], area)))
+        if window.is_pointwise() and not in_lines:
             right = pack_from_row_major(k, x, at_x, k.size((area,)))
         else:
             right = im2col(k, x, at_x, result.shape, window)
-        left = Lhs(w, at_w, k.size((depth,)), Literal(1, I64))
-        return left, right, lambda i, j: (image, group * filters + i, j)
 
-    gemm(k, (x.shape[0], groups), sizes, width, result, operands)
+        def counters(i: Scalar, *column: Scalar) -> tuple[Scalar, ...]:
+            image, position = (*images, *column)
+            return image, group * filters + i, position
+
+        return Lhs(w, at_w, k.size((depth,)), Literal(1, I64)), right, counters
+
+    batch = (groups,) if in_lines else (x.shape[0], groups)
+    gemm(k, batch, sizes, width, result, operands, known_size(indices) if in_lines else None)
 
 
-def _convolve_lines(
-    k: KernelBuilder,
-    inputs: tuple[Buffer, Buffer],
-    result: Epilogue,
-    window: Window,
-    groups: int,
-    sizes: tuple[Scalar, Scalar, Scalar],
-) -> None:
-    """Generate the kernel of `conv` for images with few output positions: a matrix product for each group.
+def _without_product(x: Buffer, w: Buffer, window: Window, filters: int, groups: int) -> Callable[..., None] | None:
+    """Return the function that generates a convolution without a matrix product, or None if a product is faster.
 
-    The columns of the im2col matrix are the positions of all images, because those of an image do not fill a panel.
+    A product copies each input element once for each window position.  With few filters that takes longer than the
+    product itself, and the tiles of the product are not full.  The conditions are from measurements
+    (benchmarks/README.md, "Convolutions").
 
-    sizes: the number of rows and of columns of the product, and its depth.
+    filters: the number of filters per group.
     """
-    x, w = inputs
-    filters, columns, depth = sizes
-    line, taps, area = known_size(product(result.shape[2:])), k.size(window.sizes), k.size(x.shape[2:])
-    width, step = run_time_panel_width(k, constant_value(columns)), window.strides[-1]
-
-    def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
-        (group,) = place
-        at_w = k.let("at_w", group * filters * depth)
-
-        def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
-            clear_padding_columns(k, panel, span, count, pitch)
-            with k.loop(taps, name="tap") as tap:
-                begin = k.let("begin", (first - tap + (taps - 1)) / taps)
-                end = k.let("end", (first + span - tap + (taps - 1)) / taps)
-                with k.branch(begin < end), lines_of_panel(k, line, column, count) as (image, place, low, size):
-                    to = k.let("to", (begin * taps + tap - first) * pitch + low)
-                    start = k.let("start", (image * groups + group) * k.size((w.shape[1],)) * area + begin * area)
-
-                    def copy(run: ColumnRun) -> None:
-                        source = select(run.end > run.first, start + run.source + run.first * step, Literal(0, I64))
-                        k.invoke(
-                            "rvm_window_rows_f32",
-                            dst=Address(panel, to),
-                            dst_stride=taps * pitch,
-                            x=Address(x, k.let("source", source)),
-                            x_stride=area,
-                            step=step,
-                            rows=end - begin,
-                            begin=run.low,
-                            data_begin=run.first,
-                            data_end=run.end,
-                            end=run.high,
-                        )
-
-                    generate_runs(k, x.shape[2:], result.shape[2:], window, tap, place, size, copy)
-
-        left = Lhs(w, at_w, depth, Literal(1, I64))
-        return left, PackOnTheFly(fill), lambda i, image, j: (image, group * filters + i, j)
-
-    gemm(k, (groups,), sizes, width, result, operands, line)
+    is_few = filters < ROWS
+    is_flat = w.shape[1] == 1 and len(window.sizes) == 2 and {*window.strides, *window.dilations} == {1}
+    if (is_few or is_flat) and not window.is_pointwise() and can_write_few_filters(x, w, window):
+        return write_few_filters
+    return _conv_rows if is_few and groups > 1 else None
 
 
 def _is_plane_of_floats(x: Buffer, window: Window) -> bool:
@@ -188,9 +150,10 @@ def im2col(
 ) -> PackOnTheFly:
     """Return the im2col matrix of a group of channels, as the right operand of a matrix product.
 
-    The matrix has a row for each channel and window position, and a column for each output position.
+    The matrix has a row for each channel and window position, and a column for each output position.  If `padding` is 0
+    and `_is_plane_of_floats`, the columns may be the positions of several images.
 
-    start: the flat position in x of the first channel.
+    start: the flat position in x of the first channel of the first image.
     shape: the shape of the convolution's result.
     padding: the value of padding elements.
     """
@@ -206,7 +169,9 @@ def im2col(
             x=Address(x, start),
             height=dims[0],
             width=dims[1],
-            out_width=lines[-1],
+            image_stride=k.size(x.shape[1:]),
+            out_height=lines[0],
+            out_width=lines[1],
             column=column,
             columns=count,
             row=first,

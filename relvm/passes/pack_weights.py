@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Block, Constant, Expr, Module, OpCall, constant
 from relvm.ir.loop_ir import Literal, Scalar, as_scalar
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
-from relvm.kernels.conv.sliding_window import window_of
+from relvm.kernels.conv.plan import is_window_product_faster
+from relvm.kernels.conv.sliding_window import Window, window_of
+from relvm.kernels.conv.window_product import can_multiply_windows
 from relvm.kernels.gemm.packing import pack_columns
 from relvm.ops import (
     conv,
     conv_by_size,
     conv_integer,
     conv_integer_packed,
+    conv_packed,
     conv_winograd,
     matmul,
     matmul_integer,
@@ -27,42 +30,52 @@ from relvm.ops import (
     matmul_packed,
 )
 from relvm.ops.conv_int8_packed import pack_windows
+from relvm.ops.conv_packed import pack_filters
 from relvm.ops.conv_winograd import MAX_CHANNELS, is_winograd_faster, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
-from relvm.passes.pass_manager import module_pass
+from relvm.passes.pass_manager import Pass
 
 _LARGE = 1 << 12  # a size of a spatial axis at which the cost of padding tiles does not matter
 
 
-@module_pass("pack_weights", at=Stage.ANF, optional=True)
-def pack_weights(module: Module) -> Module:
-    """Pack the constant right operands of matrix products, and the constant filters of convolutions:
+def pack_weights(*, is_compact: bool = False) -> Pass:
+    """Return the pass that packs constant weights.
 
-    y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
-    y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
-    y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
-
-    3 x 3 filters of convolutions with stride 1 are transformed for Winograd convolution, if it is faster.  If this
-    depends on sizes that are known only at run time, the result is conv_by_size, which chooses the algorithm.  8-bit
-    matrices are stored as panels of words, together with the sums of their columns (matmul_integer_packed).  8-bit
-    filters are stored with channels last, padded to whole words, together with the sums of the filters
-    (conv_integer_packed).
+    is_compact: whether kernels should use little memory, even if they are slower.  f32 filters of convolutions stay
+    as they are then, because the kernels for packed filters need larger buffers.
     """
-    packed: dict[tuple, tuple[Constant, ...]] = {}
 
-    def of_block(block: Block) -> Block:
-        return with_bindings(block, [with_value(binding, of_value(binding.value)) for binding in block.bindings])
+    def run(module: Module) -> Module:
+        """Pack the constant right operands of matrix products, and the constant filters of convolutions:
 
-    def of_value(value: Expr) -> Expr:
-        if not isinstance(value, OpCall):
-            return map_blocks(of_block, value)
-        if _is_packable_matmul(value):
-            return _pack_matmul(value, packed)
-        if _has_winograd_window(value):
-            return _pack_winograd_conv(value, packed)
-        return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
+        y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
+        y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
+        y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    return module.with_functions(tuple(map_blocks(of_block, function) for function in module.functions))
+        3 x 3 filters of convolutions with stride 1 are transformed for Winograd convolution, if it is the fastest
+        algorithm.  If this depends on sizes that are known only at run time, the result is conv_by_size, which chooses
+        the algorithm.  Other filters are packed for a product without an im2col matrix (conv_packed), if it is faster
+        than one with an im2col matrix.  8-bit matrices are stored as panels of words, together with the sums of their
+        columns (matmul_integer_packed).  8-bit filters are stored with channels last, padded to whole words, together
+        with the sums of the filters (conv_integer_packed).
+        """
+        packed: dict[tuple, tuple[Constant, ...]] = {}
+
+        def of_block(block: Block) -> Block:
+            return with_bindings(block, [with_value(binding, of_value(binding.value)) for binding in block.bindings])
+
+        def of_value(value: Expr) -> Expr:
+            if not isinstance(value, OpCall):
+                return map_blocks(of_block, value)
+            if _is_packable_matmul(value):
+                return _pack_matmul(value, packed)
+            if _has_constant_filters(value) and not is_compact:
+                return _pack_conv(value, packed)
+            return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
+
+        return module.with_functions(tuple(map_blocks(of_block, function) for function in module.functions))
+
+    return Pass("pack_weights", run, Stage.ANF, Stage.ANF, optional=True)
 
 
 def _constant_value(call: OpCall, index: int) -> np.ndarray:
@@ -105,44 +118,61 @@ def _pack_int8_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
     return replace(matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.shape[1]), type=call.type)
 
 
-def _has_winograd_window(call: OpCall) -> bool:
-    """Return whether a call is a convolution that the Winograd algorithm can compute.
-
-    The convolution must have constant 3 x 3 filters and stride 1.
-    """
+def _has_constant_filters(call: OpCall) -> bool:
+    """Return whether a call is a convolution with one group of constant f32 filters."""
     if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
-    w, attributes = call.args[1].value, dict(call.attributes)
-    if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
-        return False
-    window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
-    if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
-        return False
-    return w.shape[1] <= MAX_CHANNELS
+    return call.args[1].value.dtype == np.float32 and dict(call.attributes)["groups"] == 1
 
 
-def _pack_winograd_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    """Choose the algorithm of a convolution.  If the choice depends on symbolic sizes, the kernel makes it."""
-    weights, attributes, shape = _constant_value(call, 1), dict(call.attributes), call.tensor_type.shape
-    assert shape is not None
-    spread = (attributes["dilations"] or (1, 1))[0]
+def _window(call: OpCall) -> Window:
+    """Return the window of a convolution with constant filters."""
+    attributes = dict(call.attributes)
+    sizes = _constant_value(call, 1).shape[2:]
+    return window_of("conv", sizes, *(attributes[name] for name in ("strides", "pads", "dilations")))
+
+
+def _pack_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    """Choose the algorithm of a convolution with constant filters, and pack these.
+
+    If the choice depends on symbolic sizes, the kernel makes it.
+    """
+    weights, window, (x, _) = _constant_value(call, 1), _window(call), call.args
+    in_tiles = _is_winograd_faster(call, weights, window)
+
+    def pack(name: str, packing: Callable[[np.ndarray], np.ndarray]) -> Constant:
+        key = (id(weights), name)
+        if key not in packed:
+            packed[key] = (constant(packing(weights), is_new=True),)
+        return packed[key][0]
+
+    new = call
+    if isinstance(in_tiles, Literal) and in_tiles.value:
+        new = conv_winograd(x, pack("tiles", transform_windows), pads=window.pads, spread=window.dilations[0])
+    elif not isinstance(in_tiles, Literal) and can_multiply_windows(window):
+        w, u = pack("rows", pack_filters), pack("tiles", transform_windows)
+        new = conv_by_size(x, w, u, pads=window.pads, spread=window.dilations[0])
+    elif is_window_product_faster(x.tensor_type.known_shape, weights.shape, call.tensor_type.known_shape, window):
+        sizes = {"filters": len(weights), "window": weights.shape[2:]}
+        options = {"strides": window.strides, "pads": window.pads, "dilations": window.dilations}
+        new = conv_packed(x, pack("rows", pack_filters), **sizes, **options)
+    return replace(new, type=call.type)
+
+
+def _is_winograd_faster(call: OpCall, weights: np.ndarray, window: Window) -> Scalar:
+    """Return whether the Winograd algorithm is the fastest, as a literal if this does not depend on symbolic sizes."""
+    if weights.shape[2:] != (3, 3) or {*window.strides, window.dilations[1]} != {1}:
+        return Literal(False, BOOL)
+    if weights.shape[1] > MAX_CHANNELS or not np.abs(weights).max(initial=0) < 1e30:
+        return Literal(False, BOOL)
 
     def is_faster(dims: Sequence[AnyDim]) -> Scalar:
         high, wide = (as_scalar(dim, I64) for dim in dims)
-        return is_winograd_faster(weights.shape[1], weights.shape[0], high, wide, spread)
+        return is_winograd_faster(weights.shape[1], weights.shape[0], high, wide, window.dilations[0])
 
-    choice = is_faster(shape[2:])
-    largest = is_faster([dim if isinstance(dim, int) else _LARGE for dim in shape[2:]])
-    if isinstance(largest, Literal) and not largest.value:
-        return call
-    key = (id(weights), "tiles")
-    if key not in packed:
-        packed[key] = (constant(transform_windows(weights), is_new=True),)
-    x, w = call.args
-    options = {"pads": attributes["pads"] or (0, 0, 0, 0), "spread": spread}
-    is_known = isinstance(choice, Literal)
-    new = conv_winograd(x, *packed[key], **options) if is_known else conv_by_size(x, w, *packed[key], **options)
-    return replace(new, type=call.type)
+    dims = call.tensor_type.known_shape[2:]
+    largest = is_faster([dim if isinstance(dim, int) else _LARGE for dim in dims])
+    return largest if isinstance(largest, Literal) and not largest.value else is_faster(dims)
 
 
 def _is_packable_int8_conv(call: OpCall) -> bool:

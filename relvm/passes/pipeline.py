@@ -87,7 +87,7 @@ def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
         cse,
         dce,
         lambda_lifting,
-        *((fold_scales, pack_weights) if target != "numpy" else ()),
+        *((fold_scales, pack_weights(is_compact=is_compact)) if target != "numpy" else ()),
         *((fuse_attention, decompose, fuse_ops, share_kernels) if target != "numpy" and fused else ()),
         lower_to_kernels(target, is_compact=is_compact),
         plan_memory,

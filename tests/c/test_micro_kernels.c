@@ -27,6 +27,22 @@ static const call calls[] = {
     {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
+    {"rvm_window_tile_f32",
+     "SSSSwSqqwSwSF",
+     {3, 33, 5, 2, 2 + 4 * 7 + 1, 7, 3, 2, 9 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
+    {"rvm_window_tile_f32",
+     "SSSSwSqqwSwSF",
+     {6, 64, 700, 9, 2 + 699 * 2 + 1, 2, 6, 9, (700 * 9 - 1) * 64 + 64, 64, 5 * 64 + 64, 64, 0}},
+    {"rvm_window_tile_f32", "SSSSwSqqwSwSF", {1, 16, 0, 3, 0, 0, 1, 3, 0, 16, 16, 16, 0}},
+    {"rvm_quantized_tile_f32",
+     "SSSwSbwbFSSw",
+     {3, 10, 4, 2 * 23 + 20, 23, 640, 2 * 70 + 64, 2 * 70 + 64, 1, 4, 70, 192}},
+    {"rvm_quantized_tile_f32", "SSSwSbwwFSSw", {1, 9, 8, 9, 0, 576, 64, 64, 0, 16, 64, 64}},
+    {"rvm_quantized_tile_f32",
+     "SSSwSbwbFSSw",
+     {4, 5, 2, 3 * 20 + 20, 20, 320, 4 * 64 + 64, 4 * 64 + 64, 1, 1, 64, 256}},
+    {"rvm_dequantized_panel_f32", "wSSSbwbFSS", {6 * 2 * 64, 3, 6, 4, 576, 2 * 64 + 64, 2 * 64 + 64, 1, 4, 64}},
+    {"rvm_dequantized_panel_f32", "wSSSbwwFSS", {2 * 4 * 64, 0, 2, 2, 128, 64 + 64, 64 + 64, 0, 1, 64}},
     {"rvm_columns_f32",
      "SSSSqqSwwSwSF",
      {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
@@ -41,9 +57,17 @@ static const call calls[] = {
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
-    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 6, 2, 9, 1, 20, 3, 3, 1, 1, 1, 1, 1, 1}},
-    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {18 * 9, 9, 2 * 56, 7, 8, 3, 0, 9, 0, 18, 3, 3, 2, 2, 1, 1, 2, 2}},
-    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 0, 5, 6, 2, 9,
+                                                      1,       20, 3,      3, 1, 1, 1, 1, 1, 1}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSSSS", {18 * 9, 9,  2 * 56, 7, 8, 112, 3, 3, 0, 9,
+                                                      0,      18, 3,      3, 2, 2,   1, 1, 2, 2}},
+    {"rvm_window_panel_f32",
+     "wSwSSSSSSSSSSSSSSSSS",
+     {18 * 80, 80, 8 * 70 + 2 * 35, 5, 7, 70, 3, 4, 20, 78, 0, 18, 3, 3, 2, 2, 1, 1, 1, 1}},
+    {"rvm_window_panel_f32",
+     "wSwSSSSSSSSSSSSSSSSS",
+     {4 * 64, 64, 2 * 200 + 2 * 60, 3, 20, 200, 2, 20, 30, 64, 0, 4, 2, 1, 1, 1, 0, 0, 1, 1}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 3, 6 * 6, 1, 6, 6, 3, 3, 2, 2, 2, 2, 0, 0, 1, 1}},
@@ -258,12 +282,13 @@ static void numbers_are_checked(void) {
   refused("rvm_window_rows_f32", 0, 7, 9);
   refused("rvm_window_rows_f32", 0, 8, 13);
   refused("rvm_window_panel_f32", 0, 3, LARGEST);
-  refused("rvm_window_panel_f32", 0, 5, 0);
-  refused("rvm_window_panel_f32", 0, 7, 17);
-  refused("rvm_window_panel_f32", 0, 10, 0);
-  refused("rvm_window_panel_f32", 0, 10, LARGEST);
-  refused("rvm_window_panel_f32", 0, 11, 0);
+  refused("rvm_window_panel_f32", 0, 6, 0);
+  refused("rvm_window_panel_f32", 0, 7, 0);
+  refused("rvm_window_panel_f32", 0, 9, 17);
+  refused("rvm_window_panel_f32", 0, 12, 0);
+  refused("rvm_window_panel_f32", 0, 12, LARGEST);
   refused("rvm_window_panel_f32", 0, 13, 0);
+  refused("rvm_window_panel_f32", 0, 15, 0);
   for (int i = 8; i <= 14; i++)
     if (i < 11 || i > 12) refused("rvm_max_pool_f32", 0, i, 0);
   refused("rvm_max_pool_f32", 0, 8, 513);
@@ -303,12 +328,10 @@ static void too_much_is_refused(void) {
       {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
       {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
       {"rvm_window_rows_f32", "wSwSSSSSSS", {0, 0, 0, 0, 0, LARGEST, 0, 0, LARGEST, LARGEST}},
-      {"rvm_window_panel_f32",
-       "wSwSSSSSSSSSSSSSSS",
-       {0, 1 << 20, 0, 1, 1, 1, 0, 1, 0, 1 << 20, 1, 1, 1, 1, 0, 0, 1, 1}},
-      {"rvm_window_panel_f32",
-       "wSwSSSSSSSSSSSSSSS",
-       {16, 16, 1, 1, 1, 1, 0, 16, 0, 1, 1 << 15, 1 << 15, 1, 1, 0, 0, 1, 1}},
+      {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSSSS", {0, 1 << 20, 0, 1, 1, 0, 1, 1, 0, 1,
+                                                        0, 1 << 20, 1, 1, 1, 1, 0, 0, 1, 1}},
+      {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSSSS", {16, 16, 1,       1,       1, 0, 1, 16, 0, 16,
+                                                        0,  1,  1 << 15, 1 << 15, 1, 1, 0, 0,  1, 1}},
       {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1,    0, 1, 0,
                                                    0, 1,       0, 0, 1, 0, 0, 1024, 0, 0, 0}},
   };

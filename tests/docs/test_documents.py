@@ -101,6 +101,7 @@ def test_a_first_page_begins_with_a_model(name: str) -> None:
 WITHOUT_EXAMPLE = {
     "conv_by_size",
     "conv_integer_packed",
+    "conv_packed",
     "conv_winograd",
     "gru",
     "lstm",

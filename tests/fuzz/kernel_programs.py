@@ -20,6 +20,7 @@ OPERATORS = (
         "conv",
         "conv_by_size",
         "conv_integer",
+        "conv_packed",
         "conv_winograd",
         "cumsum",
         "dynamic_quantize",

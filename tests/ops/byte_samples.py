@@ -53,7 +53,7 @@ def block_samples() -> Iterator[Sample]:
         scales = np.abs(array("f32", blocks, columns, special=False)) / 100
         for dtype in ("u8", "f32"):
             zeros = array(dtype, blocks, columns, low=0, high=2**bits, special=False)
-            values = [pack_block_values(each, packed) for each in (scales.astype(np.float32), zeros)]
+            values = [pack_block_values(each) for each in (scales.astype(np.float32), zeros)]
             keep = frozenset((depth, columns, *packed.shape, *values[0].shape))
             given = {"columns": columns, "bits": bits, "block": block}
             yield Sample("matmul_blockwise_quant", (array("f32", *left, special=False), packed, *values), given, keep)

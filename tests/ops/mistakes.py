@@ -158,6 +158,33 @@ def _linear() -> list[Mistake]:
         Mistake("matmul_packed", (F32, tensor("f32", "3, 16")), "b has rank 2, expected 1", attributes={"columns": 16}),
         *_attention(),
         Mistake(
+            "conv_packed",
+            (image, tensor("f32", "160")),
+            "x is f32[1, 4, 8, 8], but w has 10 rows for windows (3, 3)",
+            RelvmShapeError,
+            {"filters": 16, "window": (3, 3)},
+        ),
+        Mistake(
+            "conv_packed",
+            (image, tensor("f32", "576")),
+            "window is (3, 0), expected sizes of at least 1",
+            RelvmArgumentError,
+            {"filters": 16, "window": (3, 0)},
+        ),
+        Mistake(
+            "conv_packed",
+            (image, tensor("f32", "576")),
+            "the window (3, 3) is too large for this operator",
+            RelvmArgumentError,
+            {"filters": 16, "window": (3, 3), "pads": (1, 1, 1, 1), "dilations": (90, 90)},
+        ),
+        Mistake(
+            "conv_packed",
+            (image, tensor("f32", "4, 16")),
+            "w has rank 2, expected 1",
+            attributes={"filters": 16, "window": (1, 1)},
+        ),
+        Mistake(
             "conv_winograd",
             (image, tensor("f32", "16, 2, 3")),
             "channels of x and u differ: 4 and 3",
@@ -172,16 +199,17 @@ def _linear() -> list[Mistake]:
         ),
         Mistake(
             "conv_by_size",
-            (image, tensor("f32", "2, 3, 3, 3"), tensor("f32", "16, 2, 3")),
+            (image, tensor("f32", "432"), tensor("f32", "16, 2, 3")),
             "channels of x and u differ: 4 and 3",
             RelvmShapeError,
             {"pads": (0, 0, 0, 0)},
         ),
         Mistake(
             "conv_by_size",
-            (image, tensor("f32", "2, 4, 3, 1"), tensor("f32", "16, 2, 4")),
-            "w is f32[2, 4, 3, 1], expected f32[2, 4, 3, 3]",
-            attributes={"pads": (0, 0, 0, 0)},
+            (image, tensor("f32", f"{2 * 35 + 14}"), tensor("f32", "16, 2, 4")),
+            "w has 35 rows, expected 9 for each of 4 channels of u",
+            RelvmShapeError,
+            {"pads": (0, 0, 0, 0)},
         ),
         Mistake(
             "conv", (image, grouped), "channels of x and channels of w times 1 groups differ: 4 and 2", RelvmShapeError
@@ -512,23 +540,30 @@ def _packed_bytes() -> list[Mistake]:
 
 
 def _blocks() -> list[Mistake]:
-    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 16"), tensor("f32", "2, 16")
+    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 64"), tensor("f32", "2, 64")
     name, given = "matmul_blockwise_quant", {"columns": 5, "bits": 4, "block": 16}
     return [
-        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
+        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 64], expected f32", attributes=given),
         Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
-        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 16], expected f32 of rank 2", attributes=given),
+        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 64], expected f32 of rank 2", attributes=given),
         Mistake(
             name,
-            (a, b, scales, tensor("f32", "1, 16")),
-            "expected shape [2, 16] (blocks, columns)",
+            (a, b, scales, tensor("f32", "1, 64")),
+            "expected shape [2, 64] (blocks, columns)",
             RelvmShapeError,
             given,
         ),
         Mistake(
             name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, but b has 32 rows", RelvmShapeError, given
         ),
-        Mistake(name, (a, b, scales, scales), "columns is 17", RelvmArgumentError, given | {"columns": 17}),
+        Mistake(name, (a, b, scales, scales), "columns is 65", RelvmArgumentError, given | {"columns": 65}),
+        Mistake(
+            name,
+            (a, tensor("u8", "4, 16, 16"), scales, scales),
+            "b has panels of 16 columns, expected 64",
+            RelvmShapeError,
+            given,
+        ),
         Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
         Mistake(
             name,

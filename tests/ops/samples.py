@@ -18,6 +18,7 @@ from relvm.errors import RelvmShapeError
 from relvm.kernels.gemm.packing import pack_columns
 from relvm.kernels.rnn.activations import ACTIVATIONS
 from relvm.ops.attention import ABSENT
+from relvm.ops.conv_packed import pack_filters
 from relvm.ops.conv_winograd import transform_windows
 from relvm.ops.elementwise import arithmetic, bitwise, comparison, float_function, logical, numeric_function
 
@@ -212,12 +213,26 @@ def linear_samples() -> Iterator[Sample]:
         yield Sample(
             "conv", (numbers("f32", *images), numbers("f32", *weights)), attributes, frozenset((*images[1:], *weights))
         )
-    for side in (7, 8, 11):  # for 8, the algorithm of conv_winograd; otherwise that of conv
+    windows: list[tuple[tuple[int, ...], tuple[int, ...], dict]] = [
+        ((2, 3, 5, 4), (20, 3, 3, 3), {"pads": (1, 1, 1, 1)}),
+        ((1, 7, 9, 13), (70, 7, 3, 2), {"pads": (2, 0, 1, 3), "strides": (2, 3)}),
+        ((3, 5, 40), (16, 5, 4), {"dilations": (3,), "strides": (2,)}),
+        ((1, 130, 12, 11), (9, 130, 3, 3), {"pads": (1, 1, 1, 1), "dilations": (1, 2)}),  # channels in chunks
+        ((2, 300, 3, 2), (66, 300, 2, 2), {}),
+        ((1, 2, 1, 203), (5, 2, 1, 7), {"pads": (0, 3, 0, 3)}),  # parts of a line
+        ((5, 6, 1, 1), (130, 6, 1, 1), {}),
+        ((0, 4, 3, 3), (8, 4, 3, 3), {}),
+    ]
+    for images, weights, attributes in windows:
+        w = pack_filters(numbers("f32", *weights))
+        given = {"filters": weights[0], "window": weights[2:], **attributes}
+        yield Sample("conv_packed", (numbers("f32", *images), w), given, frozenset((*images[1:2], *w.shape)))
+    for side in (3, 8, 30):  # for 30, the algorithm of conv_winograd; otherwise that of conv_packed
         w = numbers("f32", 30, 16, 3, 3)
         u, attributes = transform_windows(w), {"pads": (1, 1, 1, 1)}
-        yield Sample(
-            "conv_by_size", (numbers("f32", 2, 16, side, 3 * side), w, u), attributes, frozenset((*w.shape, 16))
-        )
+        packed = pack_filters(w)
+        fixed = frozenset((*packed.shape, *u.shape))
+        yield Sample("conv_by_size", (numbers("f32", 2, 16, side, 3 * side), packed, u), attributes, fixed)
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge

@@ -144,7 +144,8 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
     pitch = k.let("pitch", lanes + shape.reach[1])
     down = k.let("down", maximum(minimum(high, shape.max_plane_size / pitch - shape.reach[0]), 1))
     every, has_padding = shape.channels * shape.taps, _fits_one_block(shape, result.shape[2:])
-    with k.parallel(k.size(result.shape[:1]) * groups, wide * high * (every * filters)) as (first, last):
+    parts = k.let("parts", (high + (down - 1)) / down)
+    with k.parallel(k.size(result.shape[:1]) * groups * parts, wide * down * (every * filters)) as (first, last):
         max_plane_size = _MAX_BLOCK_SIZE + _SLACK + (_ROWS - 1) * (_MAX_COLUMNS + shape.reach[1])
         block = k.allocate("block", x.dtype, (max_plane_size,))
         sums = k.allocate("sums", x.dtype, (shape.max_plane_size + _SLACK + (_ROWS - 1) * _MAX_COLUMNS,))
@@ -152,11 +153,11 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
             k.store(block, (i,), 0)
         convolve = _make_convolve(k, shape, pitch, lanes, w, block, sums, is_line=len(result.shape) < 4)
         with (
-            k.loop(last, start=first, name="number") as number,
-            k.loop((high + (down - 1)) / down, name="row") as row,
+            k.loop(last, start=first, name="part") as part,
             k.loop((wide + (across - 1)) / across, name="column") as column,
         ):
-            at = k.let("y", row * down), k.let("x", column * across)
+            number = k.let("number", part / parts)
+            at = k.let("y", part % parts * down), k.let("x", column * across)
             count = k.let("rows", minimum(high - at[0], down)), k.let("columns", minimum(wide - at[1], across))
             for plane in range(shape.channels):
                 channel = k.let("channel", number * shape.channels + plane)

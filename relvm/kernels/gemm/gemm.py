@@ -24,8 +24,8 @@ from relvm.tables import kernel_constant
 ROWS = kernel_constant("TILE_ROWS")
 DEPTH = 512  # rows of a panel, at most
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
-WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
 STEP = kernel_constant("TILE_STEP")
+WIDTHS = tuple(range(kernel_constant("PANEL_WIDTH"), 0, -STEP))  # possible numbers of columns of a panel
 _MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[..., tuple[Scalar, ...]]
@@ -35,12 +35,14 @@ def panel_width(columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
     together.
 
-    The panel width is the element of WIDTHS that needs the least padding, or the largest element if the number of
-    columns is unknown.
+    The panel width is the smallest element of WIDTHS that is large enough for all columns, otherwise the largest
+    element.  Narrow panels are slow, because a tile then has fewer independent sums than the processor can compute at
+    a time, and the left matrix is read once for each panel.  A last panel with few columns costs less: only the vectors
+    that have columns are computed.
     """
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
-    return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
+    return min((width for width in WIDTHS if width >= columns), default=WIDTHS[0])
 
 
 def run_time_panel_width(k: KernelBuilder, columns: object) -> int:
@@ -449,7 +451,7 @@ class _PanelMatmul:
                     body(r, j, self.counters(i, self.column + j))
             else:
                 with (
-                    lines_of_panel(k, self.line, self.column, self.count) as (number, place, low, size),
+                    _lines_of_panel(k, self.line, self.column, self.count) as (number, place, low, size),
                     k.loop(size, name="j", simd=True) as j,
                 ):
                     body(r, low + j, self.counters(i, number, place + j))
@@ -469,7 +471,7 @@ class _PanelMatmul:
 
 
 @contextmanager
-def lines_of_panel(
+def _lines_of_panel(
     k: KernelBuilder, line: int, column: Scalar, count: Scalar
 ) -> Iterator[tuple[Scalar, Scalar, Scalar, Scalar]]:
     """A context manager that opens a loop over the lines of a panel, whose columns are divided into lines.
@@ -546,6 +548,26 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
     padding = k.let("padding", minimum(pitch - count, WIDTHS[0]))  # min: an upper bound that a compiler sees
     with k.branch(padding > 0), k.loop(rows, name="p") as p, k.loop(padding, name="j", simd=True) as j:
         k.store(panel, (p * pitch + count + j,), 0)
+
+
+def for_each_tile(k: KernelBuilder, rows: Scalar, size: int, body: Callable[[Scalar, int], None]) -> None:
+    """Generate code that divides `rows` rows into tiles, by calling `body` with the first row and the number of rows.
+
+    size: the number of rows of a full tile, from 4 to 7.  If `rows` is unknown, the rest is divided into tiles of 4, 2
+    and 1 rows.
+    """
+    with k.loop(rows / size, name="group") as group:
+        body(k.let("row", group * size), size)
+    rest = k.let("rest", rows % size)
+    known = constant_value(rest)
+    if known is not None:
+        if known:
+            body(rows - known, known)
+        return
+    for count in (4, 2, 1):
+        if count < size:
+            with k.branch(rest % (2 * count) >= count):
+                body(k.let("row", rows - rest % (2 * count)), count)
 
 
 def for_each_width(k: KernelBuilder, count: Scalar, widths: Collection[int], body: Callable[[int], None]) -> None:

@@ -39,7 +39,7 @@ def _matmul_bits(node: OnnxNode) -> Expr:
     scales = _array_of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
     numbers = pack_blocks(_unpack_rows(packed, bits)[:, :depth].T, bits)
     factors, zeros = (
-        constant(pack_block_values(np.ascontiguousarray(values.T), numbers))
+        constant(pack_block_values(np.ascontiguousarray(values.T)))
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
     a, own = shaped_input(node, 0).cast(F32), node.type(0).known_dtype

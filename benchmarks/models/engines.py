@@ -1,0 +1,140 @@
+"""Inference engines in processes of their own, which measure the cases of a model in turns.
+
+An engine has a process of its own, because the threads of some engines wait actively after a run, and would slow down
+the other engines.  The parent process sends requests to the engines one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.models.catalogue import MODELS, Case
+
+ENGINES = ("relvm", "onnxruntime", "openvino")
+_BLOCK_SECONDS, _MIN_RUNS, _MAX_RUNS = 0.25, 3, 100
+_PROFILES = 5  # profiles of a case; the one with the shortest run counts
+
+
+class EngineProcess:
+    """A process that has loaded a model into an engine, and runs its cases on request."""
+
+    def __init__(self, model: str, engine: str, threads: int) -> None:
+        command = [sys.executable, "-m", "benchmarks.models.engines", model, engine, str(threads)]
+        folder = Path(__file__).resolve().parents[2]
+        self._process = subprocess.Popen(
+            command, cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def request(self, case: int, what: str, *arguments: str) -> list[float]:
+        """Send a request, and return the answer.
+
+        what: "block" returns the milliseconds of some runs.  "save" writes the results to the file in `arguments`.
+        "peak" returns the share of the peak of the machine, for relvm.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps([case, what, *arguments]) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the engine ended with status {self._process.wait()}")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def onnxruntime_runner(path: Path, threads: int) -> Callable[[Case], list[np.ndarray]]:
+    """Return a function that runs the model in ONNX Runtime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return lambda case: session.run(None, case)
+
+
+def _openvino_runner(path: Path, threads: int) -> Callable[[Case], list[np.ndarray]]:
+    """Return a function that runs the model in OpenVINO, with f32 arithmetic."""
+    import openvino
+
+    core = openvino.Core()
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+    request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
+
+    def run(case: Case) -> list[np.ndarray]:
+        found = request.infer(case, share_inputs=True, share_outputs=True)
+        return [found[n] for n in range(len(found))]
+
+    return run
+
+
+def _relvm_machine(path: Path, threads: int):
+    """Return a machine with the model in compiled mode, and a function that returns the arguments for a case."""
+    from relvm import vm
+    from relvm.frontend.onnx import from_onnx
+
+    module = from_onnx(path)
+    machine = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=threads)
+    return machine, lambda case: [case[name] for name in module["main"].input_names]
+
+
+def _serve(name: str, engine: str, threads: int) -> None:
+    """Answer requests from stdin, one line each, until stdin ends."""
+    path, cases = MODELS[name].path(), MODELS[name].cases()
+    if engine == "relvm":
+        machine, arguments_of = _relvm_machine(path, threads)
+        main = machine["main"]
+        run = lambda case: main(*arguments_of(case))  # noqa: E731
+    else:
+        run = (onnxruntime_runner if engine == "onnxruntime" else _openvino_runner)(path, threads)
+    for line in sys.stdin:
+        number, what, *arguments = json.loads(line)
+        case = cases[number]
+        answer: list[float] = []
+        if what == "block":
+            answer = _block(run, case)
+        elif what == "save":
+            results = run(case)
+            results = results if isinstance(results, (tuple, list)) else [results]
+            np.savez(arguments[0], **{str(n): np.asarray(result) for n, result in enumerate(results)})
+        else:
+            answer = [_share_of_peak([machine.profile("main", *arguments_of(case)) for _ in range(_PROFILES)])]
+        print(json.dumps(answer), flush=True)
+
+
+def _block(run: Callable[[Case], object], case: Case) -> list[float]:
+    """Return the milliseconds of consecutive runs."""
+    times: list[float] = []
+    end = time.perf_counter() + _BLOCK_SECONDS
+    while len(times) < _MIN_RUNS or (time.perf_counter() < end and len(times) < _MAX_RUNS):
+        begun = time.perf_counter()
+        run(case)
+        times.append(1e3 * (time.perf_counter() - begun))
+    return times
+
+
+def _share_of_peak(profiles: list) -> float:
+    """Return the shortest time that the peaks of the machine allow for the kernels, divided by the time of the run.
+
+    Kernels whose data is in caches can exceed the peak of memory, and count as 1.
+    """
+    from relvm.explore.views.machine_peak import measured_peaks
+    from relvm.explore.views.profile import profile_rates
+
+    best = min(profiles, key=lambda profile: profile.seconds)
+    rows = profile_rates(best, measured_peaks(best.threads), most=10_000)
+    return sum(row.share * min(row.of_roof, 1.0) for row in rows if row.of_roof is not None)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))

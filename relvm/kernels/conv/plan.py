@@ -1,0 +1,148 @@
+"""The choice between the algorithms of a convolution, by estimates of their times.
+
+The unit is a processor cycle.  The constants are fitted to measurements on a processor with AVX-512
+(benchmarks/README.md, "Convolutions").  The order of the times is what matters: the choice changes results only where
+it is Winograd's algorithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+from relvm.data_classes import value_record
+from relvm.ir.symbolic import AnyDim, known_size
+from relvm.kernels.conv.sliding_window import Window
+from relvm.kernels.conv.window_product import POSITIONS, can_multiply_windows
+from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS
+
+_LARGE = 64  # stands for an unknown size of a spatial axis
+_TOLERANCE = 1.1  # how much longer packed weights may take for unknown sizes; for small images they save much more
+_WIDTH = WIDTHS[0]
+_CACHE = 1 << 20  # bytes of weights that stay in the L2 cache
+_MEMORY = 10  # bytes that are read in a cycle from memory behind the L2 cache
+
+
+def is_window_product_faster(
+    x: tuple[AnyDim, ...], w: tuple[AnyDim, ...], out: tuple[AnyDim, ...], window: Window
+) -> bool:
+    """Return whether `multiply_windows` takes less time than `convolve_windows` for a convolution with groups=1.
+
+    If spatial sizes are unknown, the result holds for large images, and small ones decide if the times are similar.
+
+    x, w, out: the shapes of the input, of the weights, which are known, and of the result.
+    """
+    if not isinstance(x[1], int) or 0 in w or not can_multiply_windows(window):
+        return False
+    dims = tuple(dim for dim in out[2:] if dim != 1)
+    if not dims:
+        return True
+    is_flat = w[1] == 1 and len(window.sizes) == 2 and {*window.strides, *window.dilations} == {1}
+    if is_flat or known_size(w[0]) < ROWS:  # see convolve_windows
+        return False
+    known = all(isinstance(dim, int) for dim in dims)
+    batch = x[0] if isinstance(x[0], int) else 1
+    sizes = _Sizes(
+        batch, x[1], known_size(w[0]), tuple(dim if isinstance(dim, int) else _LARGE for dim in dims), window
+    )
+    product, im2col = (
+        _window_product_cycles(sizes),
+        _im2col_cycles(sizes, shares_panels=wastes_vectors(sizes.positions) and x[0] != 1),
+    )
+    return product < im2col * (1 if known else _TOLERANCE)
+
+
+def wastes_vectors(positions: AnyDim) -> bool:
+    """Return whether an image with `positions` output positions has less than a panel of columns, or fills less than 9
+    of 10 columns of its panels.
+    """
+    if not isinstance(positions, int) or positions <= 0:
+        return False
+    return positions < _WIDTH or positions * 10 < -(-positions // STEP) * STEP * 9
+
+
+@value_record
+class _Sizes:
+    """The sizes of a convolution with groups=1, in which numbers stand for unknown sizes.
+
+    dims: the sizes of the output along the spatial axes.
+    """
+
+    batch: int
+    channels: int
+    filters: int
+    dims: tuple[int, ...]
+    window: Window
+
+    @property
+    def depth(self) -> int:
+        return self.channels * math.prod(map(known_size, self.window.sizes))
+
+    @property
+    def positions(self) -> int:
+        return math.prod(self.dims)
+
+
+def _tiles(rows: int, columns: int) -> float:
+    """Return the cycles for one step in the depth of a product of `rows` x `columns` elements, at most _WIDTH columns.
+
+    A tile takes as long as its multiplications (two vectors in a cycle), as its loads from the L2 cache (half a vector
+    in a cycle), or as an addition, which must end before the next step.
+    """
+    vectors = -(-columns // STEP)
+    full, rest = divmod(rows, ROWS)
+    return sum(max(count * vectors / 2, 2 * vectors, 4) for count in (ROWS,) * full + ((rest,) if rest else ()))
+
+
+def _im2col_cycles(sizes: _Sizes, *, shares_panels: bool) -> float:
+    """Return the estimated time of a product of the weights and an im2col matrix (`convolve_windows`).
+
+    shares_panels: whether the positions of all images are columns of one matrix.
+    """
+    window, depth, filters = sizes.window, sizes.depth, sizes.filters
+    columns, images = (sizes.batch * sizes.positions, 1) if shares_panels else (sizes.positions, sizes.batch)
+    full, rest = divmod(columns, _WIDTH)
+    total = 0.0
+    for count, width in ((full, _WIDTH), (1, rest)):
+        if not width:
+            continue
+        vectors, runs = -(-width // STEP), 1.0
+        if not window.is_pointwise() or shares_panels:
+            runs = max(1.0, width / sizes.dims[-1]) + any(window.pads) / 2
+        copy = 2 + 2 * vectors + 8 * runs + (width / 8 if window.strides[-1] > 1 else 0)
+        product = max(_tiles(filters, width) * depth, _from_memory(sizes))
+        total += count * (product + copy * depth + 2 * vectors * filters)
+    return images * total
+
+
+def _window_product_cycles(sizes: _Sizes) -> float:
+    """Return the estimated time of a product of windows and packed weights (`multiply_windows`)."""
+    high, wide = (1, *sizes.dims)[-2:]
+    across = max(min(wide, POSITIONS), 1)
+    down = max(min(high, POSITIONS // across), 1)
+    total = 0.0
+    for lines, columns, count in _blocks(high, wide, down, across):
+        positions, groups = lines * columns, -(-lines * columns // STEP)
+        product = store = 0.0
+        for first in range(0, sizes.filters, _WIDTH):
+            width = min(sizes.filters - first, _WIDTH)
+            product += _tiles(positions, width) * sizes.depth
+            store += groups * (96 * -(-width // STEP) + 14 * width)
+        if any(sizes.window.pads):
+            copy = 5.0 * sizes.channels * (lines * sizes.window.strides[0] + 2)
+        else:  # channels that are read in place are on different pages of memory
+            copy = 3.0 * sizes.channels * -(-positions // ROWS) if sizes.positions >= 1024 else 0.0
+        total += count * (max(product, _from_memory(sizes)) + store + copy)
+    return sizes.batch * total
+
+
+def _blocks(high: int, wide: int, down: int, across: int) -> list[tuple[int, int, int]]:
+    """Return the lines, the columns and the number of each kind of block of `down` x `across` output positions."""
+    lines = [(down, high // down), (high % down, 1)]
+    columns = [(across, wide // across), (wide % across, 1)]
+    return [(i, j, m * n) for i, m in lines for j, n in columns if i * j * m * n]
+
+
+def _from_memory(sizes: _Sizes) -> float:
+    """Return the cycles in which the weights are read, if they do not stay in the L2 cache."""
+    size = sizes.filters * sizes.depth * 4
+    return size / _MEMORY if size > _CACHE else 0.0
