@@ -1,7 +1,7 @@
 """Test stages: `pytest -m fast` (or `docs`, `cross`, `clients`, `full`) runs the tests of a stage.
 
 Each test belongs to one stage, except that fast tests that build programs in every mode also belong to the full stage.
-The fast stage builds their programs without compiling C (`COMPILES` in modes.py), which takes a tenth of the time.
+The fast stage builds their programs without compiling C (`COMPILES` in modes.py), which takes much less time.
 
 The lists name files, folders and single tests below tests/.
 """
