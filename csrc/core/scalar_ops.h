@@ -17,11 +17,11 @@ enum rvm_scalar_op {
    integer division has none if the divisor is 0. */
 static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, rvm_value b) {
   switch (row) {
-    case RVM_SCALAR_OP_floordiv_i64:
-    case RVM_SCALAR_OP_mod_i64: return rvm_scalar_op_is_divisor(b.as.i);
-    case RVM_SCALAR_OP_shl_i64:
-    case RVM_SCALAR_OP_shr_i64: return rvm_scalar_op_is_shift_count(b.as.i);
-    case RVM_SCALAR_OP_i64_of_f64: return rvm_scalar_op_is_in_i64(a.as.f);
+    case RVM_SCALAR_OP_floordiv_i64: return rvm_scalar_op_floordiv_i64_has_value(a.as.i, b.as.i);
+    case RVM_SCALAR_OP_mod_i64: return rvm_scalar_op_mod_i64_has_value(a.as.i, b.as.i);
+    case RVM_SCALAR_OP_shl_i64: return rvm_scalar_op_shl_i64_has_value(a.as.i, b.as.i);
+    case RVM_SCALAR_OP_shr_i64: return rvm_scalar_op_shr_i64_has_value(a.as.i, b.as.i);
+    case RVM_SCALAR_OP_i64_of_f64: return rvm_scalar_op_i64_of_f64_has_value(a.as.f, b.as.f);
     default: return 1;
   }
 }

@@ -8,9 +8,13 @@
 
 /* ---- domains of the operators that are not defined for all operands; the column `fails` of scalar_operators.def has
    the message ---- */
-static inline int rvm_scalar_op_is_divisor(int64_t divisor) { return divisor != 0; }
-static inline int rvm_scalar_op_is_shift_count(int64_t count) { return count >= 0 && count <= 63; }
-static inline int rvm_scalar_op_is_in_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+static inline int rvm_scalar_op_floordiv_i64_has_value(int64_t a, int64_t b) { return (void)a, b != 0; }
+static inline int rvm_scalar_op_mod_i64_has_value(int64_t a, int64_t b) { return (void)a, b != 0; }
+static inline int rvm_scalar_op_shl_i64_has_value(int64_t a, int64_t b) { return (void)a, b >= 0 && b <= 63; }
+static inline int rvm_scalar_op_shr_i64_has_value(int64_t a, int64_t b) { return (void)a, b >= 0 && b <= 63; }
+static inline int rvm_scalar_op_i64_of_f64_has_value(double a, double b) {
+  return (void)b, a >= -9223372036854775808.0 && a < 9223372036854775808.0;
+}
 
 /* Return whether a + b, or a * b, overflows int64. */
 static inline int rvm_size_add_overflows(int64_t a, int64_t b) { return b < 0 ? a < INT64_MIN - b : a > INT64_MAX - b; }

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
-from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.aot.lower.ir import LoweredFunction, LoweredModule, MemoryKind, Port, ScalarVar, TensorStorage
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.dtypes import I64
@@ -16,7 +15,6 @@ from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 
 VERSION = 1  # of the metadata structs of an export
-_NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 
 @dataclass(frozen=True)
@@ -114,10 +112,10 @@ def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
     """Return the dtype name of `port`, an input or output of the function `entry`."""
     match port.value:
-        case ScalarVar(letter=letter):
-            return _NUMBERS[letter]
+        case ScalarVar(dtype=dtype):
+            return dtype.name
         case DimVar():
-            return _NUMBERS["i"]
+            return I64.name
     return entry.storages[port.value].dtype.name
 
 
@@ -158,10 +156,13 @@ def metadata_json(
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
+        placement = placements[function.name]
         used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.kind is MemoryKind.CONSTANT}
         return {
-            "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
-            "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),
+            "ram_bytes": dict(zip(pools, placement.size_bytes, strict=True)),
+            "ram_lower_bound_bytes": {
+                pool: arena.lower_bound_bytes for pool, arena in zip(pools, placement.arenas, strict=True)
+            },
             "flash_constants_bytes": sum(used.values()),
             "constants": sorted(f"c{numbers[key]}" for key in used if key in numbers),
         }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from relvm import aot
-from relvm.aot.lower.assign_storage import assign_storage, format_storage
 from relvm.aot.lower.place_storage import format_placement
-from relvm.aot.lower.printer import format_lowered
+from relvm.aot.lower.printer import format_lowered, format_storage
 from relvm.aot.project.tar import is_archive
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         _draw(program, options.draw)
     match options.show:
         case "storage":
-            put(format_storage(assign_storage(program.kernel_module[options.function])), end="")
+            put(format_storage(program.lowered.functions[-1]), end="")
         case "lowered":
             put(format_lowered(program.lowered), end="")
         case "placement":

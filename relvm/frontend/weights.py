@@ -32,11 +32,10 @@ from relvm.errors import (
 )
 from relvm.ir.bind_dims import match_dims
 from relvm.ir.dtypes import dtype_of
-from relvm.ir.expr import Constant, Expr, Function, FunctionRef, Module, Var, constant
-from relvm.ir.node import walk
+from relvm.ir.expr import Constant, Expr, Function, Module, Var, constant
 from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.types import TensorType, mismatch_reason, substitute_dims
-from relvm.ir.visitor import fresh_copy
+from relvm.ir.visitor import fresh_copy, function_references
 from relvm.numpy_dtypes import plain_array
 from relvm.runtime.file_io import read_buffer
 
@@ -222,7 +221,7 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     if function not in names:
         raise RelvmNameError(f"no function {function}{known_names(str(function), names)}")
     for caller in module.functions:
-        if any(isinstance(item, FunctionRef) and item.name == function for item in walk(caller)):
+        if function in function_references(caller):
             raise RelvmUnsupportedError(
                 f"{caller.name} calls {function}, so the parameters of {function} cannot become constants; bind the "
                 "weights of a function that nothing calls"

@@ -53,7 +53,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.kernel_call_types import typed_kernel_call
 from relvm.ir.kernel_def import KernelDef
-from relvm.ir.node import Node, children, map_children, walk
+from relvm.ir.node import Node, children, map_children
 from relvm.ir.operator import Effect, shape_claims
 from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_defined_result
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
@@ -76,7 +76,7 @@ from relvm.ir.types import (
     type_vars,
 )
 from relvm.ir.verifier import expect_valid_names
-from relvm.ir.visitor import AnyExpr, are_functions, group_functions
+from relvm.ir.visitor import AnyExpr, are_functions, function_references, group_functions
 from relvm.tables import BUILTINS
 
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
@@ -105,7 +105,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     """
     expect_valid_names(module)
     module = thread_updates(module)
-    references = {f.name: _referenced(f) for f in module.functions}
+    references = {f.name: function_references(f) for f in module.functions}
     callers = _find_callers(module.functions)
     impure = _add_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)
     while True:
@@ -181,10 +181,6 @@ def _finish(
         return known.func_type if known else None
 
     finished[name] = _Inference(name, type_of, declared.keys(), set(), stated, kernels=kernels).function(function)
-
-
-def _referenced(function: Function) -> list[str]:
-    return list(dict.fromkeys(item.name for item in walk(function) if isinstance(item, FunctionRef)))
 
 
 def _find_callers(functions: Iterable[Function]) -> dict[str, list[str]]:

@@ -12,10 +12,12 @@ import numpy as np
 from relvm.ir.expr import (
     Binding,
     Block,
+    Call,
     Constant,
     DimValue,
     Expr,
     Function,
+    FunctionRef,
     If,
     MatchCast,
     Module,
@@ -119,6 +121,28 @@ def free_vars(expr: Node) -> list[Var]:
     bound = bound_vars(expr)  # a variable is bound in only one place, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
+
+
+def function_references(expr: Node) -> list[str]:
+    """Return the names of the functions to which `expr` refers, in order.  A name occurs once for each reference."""
+    return [item.name for item in walk(expr) if isinstance(item, FunctionRef)]
+
+
+def is_tail_binding(block: Block, binding: Binding | MatchCast) -> bool:
+    """Return whether `binding` is the last one of the block, and its variable is the result of the block."""
+    return binding is block.bindings[-1] and binding.var == block.result
+
+
+def tail_calls(block: Block) -> Iterator[Call]:
+    """Yield the calls in tail position of a block."""
+    if not block.bindings or not is_tail_binding(block, block.bindings[-1]):
+        return
+    match block.bindings[-1].value:
+        case Call() as call:
+            yield call
+        case If(_, Block() as then, Block() as orelse):
+            yield from tail_calls(then)
+            yield from tail_calls(orelse)
 
 
 def use_counts(expr: Node) -> Counter[Var]:

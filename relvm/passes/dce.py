@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, If, MatchCast, Module, Var
 from relvm.ir.node import Node, children, walk
 from relvm.ir.type_inference import is_impure_call, may_fail
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import group_functions, map_blocks, with_bindings, with_value
+from relvm.ir.visitor import function_references, group_functions, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
 
 
@@ -32,7 +32,7 @@ def _used_functions(module: Module) -> Module:
     used = {f.name for f in module.functions if not f.private}
     waiting = list(used)
     while waiting:
-        found = {item.name for item in walk(functions[waiting.pop()].body) if isinstance(item, FunctionRef)} - used
+        found = set(function_references(functions[waiting.pop()].body)) - used
         used |= found
         waiting += found
     return module.with_functions(tuple(f for f in module.functions if f.name in used))

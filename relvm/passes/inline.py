@@ -26,7 +26,15 @@ from relvm.ir.symbolic import AnyDim, DimVar, dim_var
 from relvm.ir.types import is_proven, substitute_dims
 from relvm.ir.value_ranges import LOWER, UPPER
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import fresh_copy, inner_blocks, map_atoms_and_blocks, map_blocks, with_bindings, with_value
+from relvm.ir.visitor import (
+    fresh_copy,
+    function_references,
+    inner_blocks,
+    map_atoms_and_blocks,
+    map_blocks,
+    with_bindings,
+    with_value,
+)
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.match_casts import sort_match_casts
 
@@ -48,13 +56,13 @@ def inline(module: Module) -> Module:
     """
     functions = {f.name: f for f in module.functions}
     has_private = any(f.private for f in module.functions)
-    references = {f.name: _references(f) if has_private else [] for f in module.functions}
+    references = {f.name: function_references(f.body) if has_private else [] for f in module.functions}
     uses = Counter(name for names in references.values() for name in names)
     inlinable: dict[str, Function] = {}
     for name in _callees_first(references):
         functions[name] = done = _Inliner(inlinable).function(functions[name])
         is_inlined = done.private and _may_inline(done) and (uses[name] == 1 or _is_small(done))
-        if is_inlined and name not in _references(done):
+        if is_inlined and name not in function_references(done.body):
             inlinable[name] = done
     return module.with_functions(tuple(functions[f.name] for f in module.functions))
 
@@ -79,10 +87,6 @@ def _nested_bindings(block: Block) -> Iterator[Binding | MatchCast]:
 def _depth(block: Block) -> int:
     """Return the nesting depth of the blocks inside `block`: 0 if it contains none."""
     return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
-
-
-def _references(function: Function) -> list[str]:
-    return [item.name for item in walk(function.body) if isinstance(item, FunctionRef)]
 
 
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:

@@ -52,10 +52,11 @@ from relvm.ir.types import (
 )
 from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
+from relvm.ir.visitor import is_tail_binding
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.call_analysis import find_proven_functions
 from relvm.passes.util.type_encoding import encode_type
-from relvm.passes.util.unchecked_results import find_closures, find_unchecked_functions, is_tail_binding, is_unchecked
+from relvm.passes.util.unchecked_results import find_closures, find_unchecked_functions, is_unchecked
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}

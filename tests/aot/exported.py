@@ -17,14 +17,15 @@ from relvm.aot.lower.ir import ScalarVar
 from relvm.aot.project.self_test import make_inputs
 from relvm.compiler.find_compiler import expect_compiler
 from relvm.compiler.target import host_options
+from relvm.ir.dtypes import BOOL, F64, I64
 from relvm.ir.symbolic import evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off"
 SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"
-_SCALARS = {"i": ctypes.c_int64, "f": ctypes.c_double, "b": ctypes.c_int64}
+_SCALARS = {I64: ctypes.c_int64, F64: ctypes.c_double, BOOL: ctypes.c_int64}
 _MARGIN, _UNTOUCHED = 256, 0xA5  # number of guard bytes on each side of an output, and their value
-_KINDS = {"i": int, "f": float, "b": bool}
+_KINDS = {I64: int, F64: float, BOOL: bool}
 
 
 class Failed(Exception):
@@ -81,12 +82,12 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
             keep.append(np.ascontiguousarray(value) if np.size(value) else np.zeros(1, value.dtype))
             inputs[port.name] = (ctypes.c_void_p, keep[-1].ctypes.data)
         else:
-            letter = port.value.letter if isinstance(port.value, ScalarVar) else "i"
-            inputs[port.name] = (_SCALARS[letter], value)
+            dtype = port.value.dtype if isinstance(port.value, ScalarVar) else I64
+            inputs[port.name] = (_SCALARS[dtype], value)
     outputs, made, margins = {}, {}, []
     for port in program.lowered.outputs:
         if isinstance(port.value, ScalarVar):
-            made[port.name] = _SCALARS[port.value.letter]()
+            made[port.name] = _SCALARS[port.value.dtype]()
             outputs[port.name] = (ctypes.c_void_p, ctypes.addressof(made[port.name]))
         else:
             storage = program.lowered.functions[-1].storages[port.value]
@@ -102,7 +103,7 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
     if status:
         raise Failed(status)
     flat = [
-        _KINDS[port.value.letter](made[port.name].value) if isinstance(port.value, ScalarVar) else made[port.name]
+        _KINDS[port.value.dtype](made[port.name].value) if isinstance(port.value, ScalarVar) else made[port.name]
         for port in program.lowered.outputs
     ]
     return _shaped(program.entry.result_type, iter(flat))

@@ -9,9 +9,8 @@ from support.golden_cases import Case, check_case, golden
 
 from relvm import aot
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import assign_storage, format_storage
 from relvm.aot.lower.place_storage import format_placement
-from relvm.aot.lower.printer import format_lowered
+from relvm.aot.lower.printer import format_lowered, format_storage
 from relvm.errors import (
     RelvmArgumentError,
     RelvmMemoryError,
@@ -31,9 +30,9 @@ def exported(text: str, **options) -> aot.AotProgram:
     return aot.build(parse_module(text), aot.AotConfig(**options), verified=True)
 
 
-@golden(FOLDER / "assign_storage.cases")
+@golden(FOLDER / "storage.cases")
 def test_storage(case: Case, update: bool) -> None:
-    check_case(case, format_storage(assign_storage(exported(case.source).kernel_module["main"])), update)
+    check_case(case, format_storage(exported(case.source).lowered.functions[-1]), update)
 
 
 @golden(FOLDER / "lower_main.cases")
@@ -126,6 +125,11 @@ REFUSED = {
     "main: .*: .*list": """
         def main(x: f32[4]) -> list[f32[4]] { return make_list(x, x) }""",
     "main: x: .*tensors of strings": "def main(x: str[4]) -> str[4] { return x }",
+    "main: y: .*device to": """
+        def main(x: f32[4], to: i64) -> f32[4] {
+          y: f32[4] = builtin.to_device(x, to)
+          return relu(y)
+        }""",
     "main: y: .*device 1": """
         def main(x: f32[4]) -> f32[4] {
           y: f32[4] = builtin.to_device(x, 1)

@@ -13,7 +13,6 @@ from programs_ahead import PROGRAMS, Program, numbers
 from support.modes import assert_same_bits, plain
 
 from relvm import aot, vm
-from relvm.aot.lower.assign_storage import assign_storage
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.self_test import make_inputs
 from relvm.compiler.find_compiler import expect_compiler, find_compiler
@@ -477,6 +476,6 @@ def test_what_a_factory_is_made_of() -> None:
 
 def test_storages_say_their_bytes_and_their_device() -> None:
     program = build("def main(x: f32[2, 3], y: i64[4]) -> (f32[2, 3], i64[4]) { t = (relu(x), y); return t }")
-    found = assign_storage(program.kernel_module["main"])
-    info = found.results
+    main = program.lowered.functions[-1]
+    info = main.storage_info(main.outputs)
     assert (info.devices, info.sizes_bytes) == ((0, 0), (24, 32)) and len(info.ids) == 2

@@ -28,13 +28,13 @@ def test_every_tensor_is_a_box_where_it_is() -> None:
     found = program.placements["main"]
     (axes,) = draw_placement(program).axes
     assert boxes(axes) == [
-        (each.name, each.first, each.last + 1, each.slot.offset, each.slot.offset + each.size_bytes)
-        for each in found.placed
+        (each.name, each.first, each.last + 1, offset, offset + each.size_bytes)
+        for offset, each in found.arenas[0].blocks()
     ]
     assert "memory of more" in {text.get_text() for text in axes.texts}
     assert axes.get_title() == f"main: workspace, {found.size_bytes[0]:,} bytes"
     alive, bound = axes.lines
-    assert max(alive.get_ydata()) == bound.get_ydata()[0] == found.lower_bound_bytes[0]
+    assert max(alive.get_ydata()) == bound.get_ydata()[0] == found.arenas[0].lower_bound_bytes
 
 
 def test_each_pool_has_its_own_part() -> None:

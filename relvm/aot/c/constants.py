@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relvm.aot.lower.assign_storage import TensorStorage
+from relvm.aot.lower.ir import TensorStorage
 from relvm.codegen.c.expression import literal
 from relvm.ir.dtypes import dtype_of
 from relvm.passes.memory.arena_allocator import align

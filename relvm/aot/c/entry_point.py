@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial, reduce
 
-from relvm.aot.c.expressions import CTYPES, NameOf, guards_in
+from relvm.aot.c.expressions import NameOf, guards_in
 from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.functions import size_ranges
 from relvm.aot.c.header import packed_signature, run_signature
@@ -14,6 +14,8 @@ from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import dim_text, packed_inputs, port_dtype, port_shape, range_text, size_names
 from relvm.codegen.c.expression import CExpression, cast, dimension, infix, integer, prefix, primary
+from relvm.codegen.c.kernel import argument_checks
+from relvm.codegen.c.scalars import CTYPES
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, var_dim
 
@@ -170,7 +172,7 @@ class _PackedEntry(_Entry):
         self.ports = [*inputs, *self.module.outputs]
         self.input_numbers = {port.value: number for number, port in enumerate(inputs)}
         self.output_numbers = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
-        self.codes: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
+        self.size_indices: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
 
     def caller_pool(self, number: int) -> CExpression:
         return self.data("uint8_t", len(self.ports) + number)
@@ -183,18 +185,12 @@ class _PackedEntry(_Entry):
         return cast(f"{ctype} *", primary(f"arguments[{number}].as.tensor->dl.data"))
 
     def function(self) -> list[str]:
-        rows = [
-            ", ".join([f"RVM_DTYPE_{port_dtype(port, self.entry)}", *self.shape(port_shape(port, self.entry))])
-            for port in self.ports
-        ]
+        expected = [(port_dtype(port, self.entry), port_shape(port, self.entry)) for port in self.ports]
         if self.config.caller_provides_pools:
-            rows += [f"RVM_DTYPE_u8, 1, {size}" for _, size in self.pools]
-        check = f"rvm_kernel_check(expected, {len(rows)}, {len(self.codes)}, sizes, arguments, count, result)"
+            expected += [("u8", (size,)) for _, size in self.pools]
         not_plain = self.fail("ARGUMENT_ERROR", "expected dense, row-major tensors on the CPU")
         body = [
-            f"  static const int64_t expected[] = {{{', '.join(rows) or '0'}}};",
-            f"  int64_t sizes[{max(1, len(self.codes))}];",
-            f"  rvm_status status = {check};",
+            *argument_checks(expected, self.size_indices),
             *self.bool_variables(),
             "  (void)self;",
             "  if (status != RVM_OK) return status;",
@@ -213,30 +209,20 @@ class _PackedEntry(_Entry):
         results = [self.result(var) for var in self.entry.results]
         body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
         for var in self.entry.results:
-            if var.letter == "b":
+            if var.dtype.is_bool:
                 target = prefix("*", self.data("uint8_t", self.output_numbers[var]))
                 body.append(f"  {target} = {cast('uint8_t', primary(self.variable(var)))};")
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
-    def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
-        """Return the rank and the dimensions `dims` as C constants, in the form that `rvm_kernel_check` expects.
-
-        Each distinct symbolic dimension becomes a negative number: -1, -2, ... in the order of first use.
-        """
-        texts = [str(len(dims))]
-        for dim in dims:
-            texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))
-        return texts
-
     def size_of(self, var: DimVar) -> CExpression:
         """Return the C expression of a size: an argument if there is one, otherwise a dimension of an input."""
         if var in self.input_numbers:
-            return self.read(ScalarVar("", "i"), self.input_numbers[var])
-        return primary(f"sizes[{self.codes[var_dim(var)]}]")
+            return self.read(ScalarVar("", I64), self.input_numbers[var])
+        return primary(f"sizes[{self.size_indices[var_dim(var)]}]")
 
     def check_dims(self) -> Iterator[str]:
         """Yield C statements that compare the dimensions of tensors with sizes that are arguments, or are computed."""
-        for dim, number in self.codes.items():
+        for dim, number in self.size_indices.items():
             var = as_var(dim)
             if var is not None and var not in self.input_numbers:
                 continue
@@ -253,9 +239,9 @@ class _PackedEntry(_Entry):
         return str(self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number))
 
     def read(self, var: ScalarVar, number: int) -> CExpression:
-        if var.letter == "b":
+        if var.dtype.is_bool:
             return infix("!=", prefix("*", self.data("const uint8_t", number)), integer(0))
-        return prefix("*", self.data(f"const {CTYPES[var.letter]}", number))
+        return prefix("*", self.data(f"const {CTYPES[var.dtype]}", number))
 
     def variable(self, var: ScalarVar) -> str:
         return f"result{self.output_numbers[var]}"
@@ -265,12 +251,12 @@ class _PackedEntry(_Entry):
 
         The entry point later converts these variables to the bytes that the caller expects.
         """
-        return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
+        return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.dtype.is_bool]
 
     def result(self, var: ScalarVar) -> str:
-        if var.letter == "b":
+        if var.dtype.is_bool:
             return str(prefix("&", primary(self.variable(var))))
-        return str(self.data(CTYPES[var.letter], self.output_numbers[var]))
+        return str(self.data(CTYPES[var.dtype], self.output_numbers[var]))
 
     def descriptor(self) -> str:
         name = self.config.name

@@ -1,4 +1,4 @@
-"""Sizes, scalars and elements of storages as C expressions."""
+"""Sizes and scalars as C expressions."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from relvm.aot.lower.ir import DimScalar, Scalar, ScalarConstant, ScalarVar
 from relvm.codegen.c.expression import (
     CExpression,
     call,
-    conversion,
     dimension,
     dimension_atom,
-    element,
     infix,
     integer,
-    literal,
     primary,
 )
-from relvm.ir.dtypes import BOOL, F64, I64, DType
+from relvm.codegen.c.scalars import scalar_literal
+from relvm.ir.dtypes import I64, DType
+from relvm.ir.scalar_ops import scalar_dtype
 from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar
 from relvm.ir.value_ranges import Range, range_of
-
-DTYPES = {"i": I64, "f": F64, "b": BOOL}
-CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
 
 NameOf = Callable[[DimVar], CExpression]
 
@@ -101,26 +97,13 @@ def scalar_expression(scalar: Scalar, name_of: NameOf) -> CExpression:
             return primary(name)
         case DimScalar(dim):
             return dimension(dim, name_of)
-    return literal(scalar.value, DTYPES[letter_of(scalar)])
+    return scalar_literal(scalar.value)
 
 
-def from_element(letter: str, storage: str, dtype: DType, position: int) -> CExpression:
-    """Return a C expression that reads an element of a storage and converts it to a scalar.
-
-    letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
-    storage: the C name of the storage, the array that contains the element.
-    dtype: the dtype of the element.
-    position: the flat position of the element.
-    """
-    return conversion(element(storage, integer(position)), dtype, DTYPES[letter])
-
-
-def letter_of(scalar: Scalar) -> str:
+def dtype_of_scalar(scalar: Scalar) -> DType:
     match scalar:
-        case ScalarVar(letter=letter):
-            return letter
-        case ScalarConstant(bool()):
-            return "b"
-        case ScalarConstant(float()):
-            return "f"
-    return "i"
+        case ScalarVar(dtype=dtype):
+            return dtype
+        case ScalarConstant(value):
+            return scalar_dtype(value)
+    return I64

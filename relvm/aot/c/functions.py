@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from relvm.aot.c.expressions import CTYPES, DTYPES, from_element, guards_in, letter_of, scalar_expression
+from relvm.aot.c.expressions import dtype_of_scalar, guards_in, scalar_expression
 from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.kernels import can_fail
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallExtern,
@@ -25,6 +24,7 @@ from relvm.aot.lower.ir import (
     DimScalar,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     ReadItem,
     RunKernel,
     Scalar,
@@ -38,24 +38,21 @@ from relvm.aot.lower.ir import (
 )
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
-from relvm.codegen.c.expression import CExpression, cast, conversion, dimension, infix, integer, prefix, primary
+from relvm.codegen.c.expression import (
+    CExpression,
+    cast,
+    conversion,
+    dimension,
+    element,
+    infix,
+    integer,
+    prefix,
+    primary,
+)
+from relvm.codegen.c.scalars import BOXES, CTYPES, FAILURES, FIELDS, has_value, operation
 from relvm.ir.symbolic import AnyDim, DimVar, product
 from relvm.ir.value_ranges import Range, range_of
 from relvm.quoting import c_string
-from relvm.tables import PRIM_OPERATORS
-
-# The tag of a scalar value, and the member that holds its number, by the letter of its dtype.
-_TAGS = {"b": "BOOL", "i": "INT", "f": "FLOAT"}
-_MEMBERS = {"b": "i", "i": "i", "f": "f"}
-_CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
-    "floordiv_i64": "rvm_scalar_op_is_divisor({1})",
-    "mod_i64": "rvm_scalar_op_is_divisor({1})",
-    "shl_i64": "rvm_scalar_op_is_shift_count({1})",
-    "shr_i64": "rvm_scalar_op_is_shift_count({1})",
-    "i64_of_f64": "rvm_scalar_op_is_in_i64({0})",
-}
-_FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}
-assert _CHECKS.keys() == _FAILURES.keys()
 
 
 def print_function(
@@ -90,8 +87,8 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
         parts.append(f"{function.storages[number].dtype.ctype} *s{number}")
     names_of_sizes = _size_names(function)
     parts += [f"int64_t {names_of_sizes[var]}" for var, _, _ in function.sizes]
-    parts += [f"{CTYPES[var.letter]} {var.name}" for var in function.scalars]
-    parts += [f"{CTYPES[var.letter]} *{var.name}_out" for var in function.results]
+    parts += [f"{CTYPES[var.dtype]} {var.name}" for var in function.scalars]
+    parts += [f"{CTYPES[var.dtype]} *{var.name}_out" for var in function.results]
     return f"static int32_t {names.function(function.name)}({', '.join(parts) or 'void'})"
 
 
@@ -130,7 +127,6 @@ class _Printer:
         self.placement = placements[function.name]
         self.names = names
         self.point = -1
-        self.lines: list[str] = []
         self.used: set[str] = set()
         # Conditions under which a size in the current statement is invalid, each with the message of the error.
         self.guards: dict[CExpression, str] = {}
@@ -140,36 +136,36 @@ class _Printer:
     def text(self) -> str:
         end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
         targets = {s.section for s in self.function.statements() if isinstance(s, Continue)}
+        body: list[str] = []
         for number, section in enumerate(self.function.sections):
-            self.lines += [f"section{number}:;"] if number in targets else []
-            self.block(section, "  ")
-            self.lines += [] if always_continues(section) else [*end, "  return RVM_OK;"]
-        body, self.lines = self.lines, []
-        self.declarations()
+            body += [f"section{number}:;"] if number in targets else []
+            body += self.block(section)
+            body += [] if always_continues(section) else [*end, "  return RVM_OK;"]
         head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"
-        return "\n".join([head, *self.lines, *body, "}"])
+        return "\n".join([head, *self.declarations(), *body, "}"])
 
-    def declarations(self) -> None:
+    def declarations(self) -> list[str]:
         function = self.function
+        lines: list[str] = []
         for number, storage in enumerate(function.storages):
             name, ctype = f"s{number}", storage.dtype.ctype
             if storage.kind is MemoryKind.INPUT and number not in function.inputs and name in self.used:
-                self.lines.append(f"  const {ctype} *{name} = 0;")
+                lines.append(f"  const {ctype} *{name} = 0;")
             elif storage.kind is MemoryKind.CONSTANT and name in self.used:
-                self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
+                lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
             elif storage.kind is MemoryKind.WORKSPACE and name in self.used:
                 slot = self.placement.slots["storage", number]
-                self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
+                lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
-            self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
+            lines.append(f"  {CTYPES[var.dtype]} {var.name} = 0;")
         found = list(self.size_names.values())[len(function.sizes) :]
-        self.lines += [f"  int64_t {name} = 0;" for name in found]
+        lines += [f"  int64_t {name} = 0;" for name in found]
         params = [] if self.module.calls is CallKind.UNPACKED else ["result"]
         params += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
         params += [f"s{number}" for number in (*function.inputs, *function.outputs)]
         params += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
-        text = " ".join(self.lines)
-        self.lines += [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
+        text = " ".join(lines)
+        return lines + [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
         """Yield the scalar variables that the C function must declare, because they are not parameters."""
@@ -188,16 +184,19 @@ class _Printer:
 
     # ---- statements ----
 
-    def block(self, body: tuple[Statement, ...], indent: str) -> None:
+    def block(self, body: tuple[Statement, ...]) -> list[str]:
+        """Return the indented lines of a block."""
+        lines = []
         for statement in body:
             self.point += 1
             outer, self.guards = self.guards, {}
-            lines = self.statement(statement, indent)
+            printed = self.statement(statement)
             checks = [f"if ({guard}) {self.fail('SHAPE_ERROR', reason)}" for guard, reason in self.guards.items()]
-            self.lines += [indent + line for line in (*checks, *lines)]
+            lines += [f"  {line}" for line in (*checks, *printed)]
             self.guards = outer
+        return lines
 
-    def statement(self, statement: Statement, indent: str) -> list[str]:
+    def statement(self, statement: Statement) -> list[str]:
         match statement:
             case RunKernel():
                 return self.run(statement)
@@ -206,12 +205,12 @@ class _Printer:
             case CallExtern():
                 return self.call_extern(statement)
             case ReadItem(target, storage, position):
-                dtype = self.function.storages[storage].dtype
-                return [f"{target.name} = {from_element(target.letter, self.storage_name(storage), dtype, position)};"]
+                item, dtype = self.item(storage, position), self.function.storages[storage].dtype
+                return [f"{target.name} = {conversion(item, dtype, target.dtype)};"]
             case WriteItem(storage, position, value):
                 dtype = self.function.storages[storage].dtype
-                item = conversion(self.scalar(value), DTYPES[letter_of(value)], dtype)
-                return [f"{self.storage_name(storage)}[{position}] = {item};"]
+                new = conversion(self.scalar(value), dtype_of_scalar(value), dtype)
+                return [f"{self.item(storage, position)} = {new};"]
             case Compute(target, row, args):
                 return self.compute(target.name, row, args)
             case SetScalar(target, value):
@@ -235,7 +234,9 @@ class _Printer:
             case Check(cond, status, message):
                 return [f"if ({prefix('!', self.scalar(cond))}) {self.fail(status, printf(message), is_whole=True)}"]
             case Branch(cond, then, orelse):
-                return self.branch(cond, then, orelse, indent)
+                head = f"if ({self.scalar(cond)}) {{"
+                first, second = self.block(then), self.block(orelse)
+                return [head, *first, *(["} else {", *second] if second else []), "}"]
             case CallFunction():
                 return self.call(statement)
             case Continue():
@@ -279,9 +280,9 @@ class _Printer:
                 view = f"&tensors[{number}], RVM_DTYPE_{dtype}, {len(arg.dims)}, {shape}"
                 lines.append(f"arguments[{position}] = rvm_view({view}, {self.storage_name(arg.storage)});")
             else:
-                letter = letter_of(arg)
-                lines.append(f"arguments[{position}].tag = RVM_TAG_{_TAGS[letter]};")
-                lines.append(f"arguments[{position}].as.{_MEMBERS[letter]} = {self.scalar(arg)};")
+                dtype = dtype_of_scalar(arg)
+                lines.append(f"arguments[{position}].tag = RVM_TAG_{BOXES[dtype]};")
+                lines.append(f"arguments[{position}].as.{FIELDS[dtype]} = {self.scalar(arg)};")
         passed = f"arguments, {len(call.args)}, &value"
         if is_packed:
             lines.append(f"status_ = call_extern({c_string(call.name)}, {passed});")
@@ -303,9 +304,9 @@ class _Printer:
                     source = "((const uint8_t *)value.as.tensor->dl.data)"
                     copy = f"for (size_t i_ = 0; i_ < {size}; i_++) {target}[i_] = {source}[i_] != 0;"
                 lines.append(f"if (fits_ && !rvm_view_is_empty(value.as.tensor)) {copy}")
-            case ScalarVar(name, letter):
-                lines.append(f"fits_ = value.tag == RVM_TAG_{_TAGS[letter]};")
-                lines.append(f"if (fits_) {name} = value.as.{_MEMBERS[letter]};")
+            case ScalarVar(name, dtype):
+                lines.append(f"fits_ = value.tag == RVM_TAG_{BOXES[dtype]};")
+                lines.append(f"if (fits_) {name} = value.as.{FIELDS[dtype]};")
         if is_packed:
             lines.append("rvm_api->release(&value);")
         if call.result is not None:
@@ -316,27 +317,13 @@ class _Printer:
         return ["{", *(f"  {line}" for line in lines), "}"]
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
-        scalars = [self.scalar(arg) for arg in args]
-        operands = list(map(str, scalars))
-        line = f"{target} = rvm_scalar_op_{row}_value({', '.join((*operands, '0')[:2])});"
-        if row not in _CHECKS:
+        operands = [self.scalar(arg) for arg in args]
+        line = f"{target} = {operation(row, *operands)};"
+        if row not in FAILURES:
             return [line]
-        formats = ", ".join("%.17g" if letter_of(arg) == "f" else "%lld" for arg in args)
-        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {_FAILURES[row]}", *scalars, is_whole=True)
-        return [f"if (!{_CHECKS[row].format(*operands)}) {fail}", line]
-
-    def branch(
-        self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str
-    ) -> list[str]:
-        text = self.scalar(cond)
-        outer, self.lines = self.lines, []
-        self.block(then, "  ")
-        first, self.lines = self.lines, []
-        self.block(orelse, "  ")
-        second, self.lines = self.lines, outer
-        if not second:
-            return [f"if ({text}) {{", *first, "}"]
-        return [f"if ({text}) {{", *first, "} else {", *second, "}"]
+        formats = ", ".join("%.17g" if dtype_of_scalar(arg).is_float else "%lld" for arg in args)
+        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {FAILURES[row]}", *operands, is_whole=True)
+        return [f"if (!{has_value(row, *operands)}) {fail}", line]
 
     def call(self, call: CallFunction) -> list[str]:
         needed = self.placements[call.function].size_bytes
@@ -346,7 +333,7 @@ class _Printer:
             parts.append("result")
         for pool, size in enumerate(needed):
             if size:
-                slot = self.placement.slots[f"frame {pool}", self.point]
+                slot = self.placement.slots["frame", self.point, pool]
                 parts.append(self.pool(pool, slot.offset))
         parts += [self.storage_name(number) for number in call.storages]
         parts += [str(self.dim(size)) for size in call.sizes] + [str(self.scalar(value)) for value in call.scalars]
@@ -362,7 +349,7 @@ class _Printer:
             if m.copy_to is None
         ]
         lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in jump.sizes]
-        lines += [f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in jump.scalars]
+        lines += [f"const {CTYPES[var.dtype]} {var.name}_next = {self.scalar(value)};" for var, value in jump.scalars]
         for move in jump.moves:
             new = f"next{move.param}" if move.copy_to is None else self.storage_name(move.copy_to)
             lines.append(f"{self.storage_name(move.param)} = {new};")
@@ -390,6 +377,9 @@ class _Printer:
     def storage_name(self, number: int) -> str:
         self.used.add(f"s{number}")
         return f"s{number}"
+
+    def item(self, storage: int, position: int) -> CExpression:
+        return element(self.storage_name(storage), integer(position))
 
     def pool(self, number: int, offset: int) -> str:
         self.used.add(f"pool{number}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from relvm.aot.c.expressions import CTYPES
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import extern_prototype
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text, range_text, size_names
+from relvm.codegen.c.scalars import CTYPES
 from relvm.ir.symbolic import DimVar
 from relvm.quoting import c_comment
 from relvm.tables import STATUS
@@ -84,9 +84,9 @@ def _struct(what: str, ports: tuple[Port, ...], module: LoweredModule, config: A
                 type_ = f"{storage.dtype}[{', '.join(dim_text(dim, names) for dim in storage.shape)}]"
                 const = "const " if what == "inputs" and number not in entry.updated_inputs else ""
                 lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
-            case ScalarVar(letter=letter):
+            case ScalarVar(dtype=dtype):
                 star = "" if what == "inputs" else "*"
-                lines.append(f"  {CTYPES[letter]} {star}{port.name};")
+                lines.append(f"  {CTYPES[dtype]} {star}{port.name};")
             case DimVar() as var:
                 low, high = next((low, high) for known, low, high in entry.sizes if known is var)
                 lines.append(f"  int64_t {port.name}; /* {range_text(low, high)} */")

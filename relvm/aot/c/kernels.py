@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from relvm.aot.lower.kernel_scratch import KernelScratch
-from relvm.codegen.c.kernel import KernelBody, size_names
+from relvm.codegen.c.kernel import KernelBody, pointer_declarations, size_names
 from relvm.ir.loop_ir import (
     Assign,
     Buffer,
@@ -28,7 +28,7 @@ from relvm.quoting import c_comment
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
     """Return the C definition of a kernel as the function `symbol`.  `plain_signature` returns its declaration."""
     scratch = KernelScratch(kernel)
-    pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
+    pointers, sizes = pointer_declarations(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
     body.statements(kernel.body, "  ")
     named = [*(buffer.name for buffer in (*kernel.inputs, *kernel.outputs)), *sizes.values()]
@@ -40,7 +40,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:
     """Return the C declaration of a kernel as the function `symbol`, which returns a status if the kernel can fail."""
-    parts = [*_pointers(kernel).values()]
+    parts = [*pointer_declarations(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
     if KernelScratch(kernel).size_bytes:
         parts.append("void *restrict scratch")
@@ -49,12 +49,6 @@ def plain_signature(kernel: Kernel, symbol: str) -> str:
 
 def can_fail(kernel: Kernel) -> bool:
     return any(isinstance(statement, Fail) for statement in statements_in(kernel.body))
-
-
-def _pointers(kernel: Kernel) -> dict[str, str]:
-    restrict = "" if kernel.in_place else "restrict "
-    declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
-    return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
 def without_dead_assignments(kernel: Kernel) -> Kernel:

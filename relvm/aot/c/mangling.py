@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relvm.aot.lower.assign_storage import TensorStorage
+from relvm.aot.lower.ir import TensorStorage
 from relvm.ir.expr import constant_key
 from relvm.quoting import c_identifier_part
 

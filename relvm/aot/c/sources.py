@@ -16,8 +16,7 @@ from relvm.aot.c.mangling import Names
 from relvm.aot.c.metadata import print_metadata
 from relvm.aot.c.packed_kernels import print_extern_helpers, print_library, print_table
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.assign_storage import TensorStorage
-from relvm.aot.lower.ir import LoweredModule
+from relvm.aot.lower.ir import LoweredModule, TensorStorage
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
 from relvm.codegen.c.kernel import kernel_prototype, micro_kernel_headers, print_kernel

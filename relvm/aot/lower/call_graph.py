@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import networkx as nx
 
 from relvm.aot.lower.unsupported import Refusals
-from relvm.ir.expr import Block, Call, Expr, Function, FunctionRef, If
-from relvm.ir.node import walk
+from relvm.ir.expr import Function, If
+from relvm.ir.visitor import function_references, inner_blocks, tail_calls
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,11 @@ def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
     waiting = [entry]
     while waiting:
         name = waiting.pop()
-        for used in _referenced_functions(functions[name].body):
+        for used in function_references(functions[name].body):
             if used not in graph:
                 waiting.append(used)
             graph.add_edge(name, used)
     return graph
-
-
-def _referenced_functions(expr: Expr) -> Iterator[str]:
-    """Return the names of the functions that an expression refers to."""
-    return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
 def _expect_tail_calls(function: Function, members: frozenset[str], refusals: Refusals) -> None:
@@ -71,26 +66,14 @@ def _expect_tail_calls(function: Function, members: frozenset[str], refusals: Re
 
     Other uses are added to `refusals`.
     """
-    tails = set(map(id, _tail_calls(function.block)))
+    tails = set(map(id, tail_calls(function.block)))
     blocks = [function.block]
     while blocks:
         for binding in blocks.pop().bindings:
             value = binding.value
             if isinstance(value, If):
-                blocks += [part for part in (value.then, value.orelse) if isinstance(part, Block)]
-            elif id(value) not in tails and (used := members & set(_referenced_functions(value))):
+                blocks += inner_blocks(value)
+            elif id(value) not in tails and (used := members & set(function_references(value))):
                 names = ", ".join(sorted(used))
                 what = f"recursion other than tail calls: {function.name} must call {names} only as its last step"
                 refusals.add(function.name, binding.var.name, what, binding.var.origin)
-
-
-def _tail_calls(block: Block) -> Iterator[Call]:
-    """Yield the calls in tail position of a block."""
-    if not block.bindings or block.bindings[-1].var is not block.result:
-        return
-    match block.bindings[-1].value:
-        case Call() as call:
-            yield call
-        case If(_, Block() as then, Block() as orelse):
-            yield from _tail_calls(then)
-            yield from _tail_calls(orelse)

@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
 
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import TensorStorage
-from relvm.ir.symbolic import AnyDim, DimVar
+from relvm.ir.dtypes import DType
+from relvm.ir.expr import Var
+from relvm.ir.symbolic import AnyDim, DimVar, product
 from relvm.kernels.kernel import Kernel
+
+DEVICE = 0  # the CPU, the only device
+
+
+class MemoryKind(Enum):
+    """The kind of memory of a storage.
+
+    INPUT and OUTPUT are memory of the caller.  CONSTANT is constant data.  WORKSPACE is memory in a pool.
+    """
+
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, eq=False)
+class TensorStorage:
+    """Memory for a tensor.  An alias or a view of a tensor is in the same storage.
+
+    name, origin: the name and the source location of the first tensor in the storage.
+    kind: the kind of memory.
+    dtype, shape: the dtype and the shape of the first tensor.
+    value: the array, if the storage is a constant.
+    """
+
+    name: str
+    kind: MemoryKind
+    dtype: DType
+    shape: tuple[AnyDim, ...]
+    device: int = DEVICE
+    value: np.ndarray | None = None
+    origin: str = ""
+
+    @property
+    def array(self) -> np.ndarray:
+        """The value of the storage, which must be a constant."""
+        assert self.value is not None
+        return self.value
+
+
+@dataclass(frozen=True)
+class StorageInfo:
+    """The storages of a value, one for each tensor in it.
+
+    Attributes
+    ----------
+    ids
+        The indices of the storages in `LoweredFunction.storages`.
+    devices
+        The device of each storage.
+    sizes_bytes
+        The size of each storage in bytes: a number, or a dimension that depends on the sizes of the function.
+    """
+
+    ids: tuple[int, ...]
+    devices: tuple[int, ...]
+    sizes_bytes: tuple[AnyDim, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ScalarVar:
     """A scalar variable of the C code.
 
-    letter: its type, i (int64), f (double) or b (bool), a letter of csrc/tables/scalar_operators.def.
+    dtype: its type: i64, f64 or bool.
     """
 
     name: str
-    letter: str
+    dtype: DType
 
 
 @dataclass(frozen=True)
@@ -257,6 +319,9 @@ class LoweredFunction:
         The statements of the function itself, followed by those of every further member of its recursive group (a set
         of functions that call each other in tail position).  A call of a member is a jump to its section (`Continue`).
         The tensor parameters of a section are input storages, and its scalar and size parameters are variables.
+    variables
+        For each variable of the lowered source functions, the storages of the tensors in its value, as indices in
+        `storages`.
     """
 
     name: str
@@ -268,6 +333,13 @@ class LoweredFunction:
     storages: tuple[TensorStorage, ...]
     size_bytes: tuple[int, ...]
     sections: tuple[tuple[Statement, ...], ...]
+    variables: Mapping[Var, tuple[int, ...]]
+
+    def storage_info(self, ids: Sequence[int]) -> StorageInfo:
+        """Return the StorageInfo of the storages at the indices `ids`."""
+        found = [self.storages[number] for number in ids]
+        sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
+        return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
 
     @property
     def updated_inputs(self) -> frozenset[int]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
-from relvm.aot.lower.ir import Branch, Continue, Copy, Move, Statement, statements_in
+from relvm.aot.lower.ir import Branch, Continue, Copy, MemoryKind, Statement, TensorStorage, statements_in
 
 Body = tuple[Statement, ...]
 
@@ -31,67 +30,51 @@ def add_copy_storages(bodies: Sequence[Body], storages: list[TensorStorage]) -> 
     storages
         The storages of the function.  The new storages are appended to it.
     """
-    moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
-    copy_storages = _CopyInserter(storages, _find_computed(moves, storages))
-    return [copy_storages.body(body) for body in bodies]
+    computed = _find_computed(bodies, storages)
+    copy_storages: dict[int, int] = {}  # a parameter -> the storage to which its new values are copied
 
+    def new_storage(name: str, param: int) -> int:
+        storages.append(replace(storages[param], name=name, kind=MemoryKind.WORKSPACE))
+        return len(storages) - 1
 
-def _find_computed(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
-    """Find the tensor parameters that can have a computed value.  Return the indices of their storages.
+    def add_to_body(body: Body) -> Body:
+        return tuple(new for statement in body for new in add_to_statement(statement))
 
-    Other parameters only have constants and inputs of the caller as values.   moves: the new values of parameters in
-    all Continue statements.
-    """
-    computed: set[int] = set()
-    while True:
-        added = {m.param for m in moves if m.source in computed or not _is_read_only(storages[m.source])} - computed
-        if not added:
-            return computed
-        computed |= added
+    def add_to_statement(statement: Statement) -> list[Statement]:
+        match statement:
+            case Branch(cond, then, orelse):
+                return [Branch(cond, add_to_body(then), add_to_body(orelse))]
+            case Continue():
+                return add_to_continue(statement)
+        return [statement]
 
-
-def _is_read_only(storage: TensorStorage) -> bool:
-    return storage.kind in (MemoryKind.INPUT, MemoryKind.CONSTANT)
-
-
-class _CopyInserter:
-    def __init__(self, storages: list[TensorStorage], computed: set[int]) -> None:
-        self.storages = storages
-        self.computed = computed
-        self.copy_storages: dict[int, int] = {}
-
-    def body(self, body: Body) -> Body:
-        statements: list[Statement] = []
-        for statement in body:
-            match statement:
-                case Branch(cond, then, orelse):
-                    statements.append(Branch(cond, self.body(then), self.body(orelse)))
-                case Continue():
-                    statements += self.convert_continue(statement)
-                case _:
-                    statements.append(statement)
-        return tuple(statements)
-
-    def convert_continue(self, jump: Continue) -> list[Statement]:
-        copied = {m.param for m in jump.moves if self.is_copied(m)}
+    def add_to_continue(jump: Continue) -> list[Statement]:
+        copied = {move.param for move in jump.moves if move.source in computed}
         before: list[Statement] = []
         moves = []
         for move in jump.moves:
-            if move.param not in copied:
-                moves.append(move)
-                continue
-            source = move.source
-            if source in copied:
-                source = self.add(f"{self.storages[source].name}_before", move.param)
-                before.append(Copy(move.source, source, move.size_bytes))
-            if move.param not in self.copy_storages:
-                self.copy_storages[move.param] = self.add(f"{self.storages[move.param].name}_next", move.param)
-            moves.append(replace(move, source=source, copy_to=self.copy_storages[move.param]))
+            source, param, copy_to = move.source, move.param, None
+            if source in computed:
+                if source in copied:
+                    source = new_storage(f"{storages[source].name}_before", param)
+                    before.append(Copy(move.source, source, move.size_bytes))
+                if param not in copy_storages:
+                    copy_storages[param] = new_storage(f"{storages[param].name}_next", param)
+                copy_to = copy_storages[param]
+            moves.append(replace(move, source=source, copy_to=copy_to))
         return [*before, replace(jump, moves=tuple(moves))]
 
-    def is_copied(self, move: Move) -> bool:
-        return move.source in self.computed or not _is_read_only(self.storages[move.source])
+    return list(map(add_to_body, bodies))
 
-    def add(self, name: str, param: int) -> int:
-        self.storages.append(replace(self.storages[param], name=name, kind=MemoryKind.WORKSPACE))
-        return len(self.storages) - 1
+
+def _find_computed(bodies: Sequence[Body], storages: Sequence[TensorStorage]) -> set[int]:
+    """Find the storages that can have a computed value, including tensor parameters.  Return their indices.
+
+    Other storages only have constants and inputs of the caller as values.
+    """
+    moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
+    read_only = (MemoryKind.INPUT, MemoryKind.CONSTANT)
+    computed = {number for number, storage in enumerate(storages) if storage.kind not in read_only}
+    while added := {move.param for move in moves if move.source in computed} - computed:
+        computed |= added
+    return computed

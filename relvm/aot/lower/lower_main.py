@@ -10,9 +10,10 @@ from typing import NoReturn
 
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.assert_bounds import asserted_bound
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage, assign_storage
 from relvm.aot.lower.call_graph import RecursiveGroup, call_order
+from relvm.aot.lower.destinations import Targets, find_targets, tensor_leaves
 from relvm.aot.lower.ir import (
+    DEVICE,
     Branch,
     CallExtern,
     CallFunction,
@@ -25,6 +26,7 @@ from relvm.aot.lower.ir import (
     DimScalar,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     Move,
     ReadItem,
     RunKernel,
@@ -35,6 +37,7 @@ from relvm.aot.lower.ir import (
     SetSize,
     Statement,
     TensorArgument,
+    TensorStorage,
     WriteItem,
     always_continues,
 )
@@ -43,7 +46,6 @@ from relvm.aot.lower.signature import entry_ports
 from relvm.aot.lower.unsupported import Refusals, Refused
 from relvm.aot.lower.values import (
     ClosureValue,
-    ShapeValue,
     TensorValue,
     TupleValue,
     Value,
@@ -51,11 +53,12 @@ from relvm.aot.lower.values import (
     expect_scalar,
     is_size,
     scalars_of,
+    shape_of_dims,
     shapes_to_tuples,
     tensors_of,
 )
 from relvm.errors import RelvmNameError, known_names
-from relvm.ir.dtypes import I64, U64
+from relvm.ir.dtypes import BOOL, F64, I64, U64, DType
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -81,7 +84,7 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
-from relvm.ir.scalar_ops import find_row
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, dim_vars, evaluate_with, product, var_dim
 from relvm.ir.types import VOID, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
@@ -90,15 +93,16 @@ from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_identifier
 from relvm.tables import STATUS
 
-_LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
 _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random numbers", "print": "printing"}
 
 
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
     """Lower a function and all functions that it calls.
 
-    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  A tuple is replaced by
-    its fields, and a shape by its dimensions.  A recursive tail call becomes a jump.
+    Tensors become storages, and scalars become C variables.  An alias or a view of a tensor is in the same storage, and
+    both branches of an `if` write to the same storages.  Results are computed in the storages of the caller where
+    possible (relvm/aot/lower/destinations.py).  A tuple is replaced by its fields, and a shape by its dimensions.  A
+    recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -168,7 +172,9 @@ class _Lowering:
         self.kernels = kernels
         self.loop = loop
         self.refusals = refusals
-        self.found = assign_storage(functions[loop.head], refusals=refusals)
+        self.storages: list[TensorStorage] = []
+        self.constants: dict[Constant, int] = {}  # a constant -> the index of its storage
+        self.targets: dict[Var, Targets] = {}  # variables that are computed in storages of a result
         self.all_ranges = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
@@ -177,13 +183,8 @@ class _Lowering:
         self.sections: dict[str, _Section] = {}
         self.current = loop.head  # the name of the function that is being lowered
         self.origin = functions[loop.head].origin  # the source location of the current binding or near it
-        self.scalars: list[ScalarVar] = []  # the scalar parameters of the current section
         self.body: list[Statement] = []
         self.names: dict[str, int] = {}
-
-    @property
-    def storages(self) -> list[TensorStorage]:
-        return self.found.storages
 
     # ---- the function ----
 
@@ -196,7 +197,8 @@ class _Lowering:
         results: list[ScalarVar] = []
         target = None
         with suppress(Refused):
-            target = self.target("result", type_, list(self.found.results.ids), results)
+            ids = self.new_storages("result", type_, MemoryKind.OUTPUT)
+            target = self.new_value("result", type_, ids, results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
@@ -213,31 +215,32 @@ class _Lowering:
         return LoweredFunction(
             head.source.name,
             head.inputs,
-            self.found.results.ids,
+            _storages_of(target),
             tuple((var, *_bounds(range_of(var_dim(var), self.ranges))) for var in head.sizes),
             tuple(head.scalars),
             tuple(results),
             tuple(self.storages),
             tuple(self.size_bytes(number, head) for number in range(len(self.storages))),
             tuple(bodies),
+            {var: _storages_of(value) for var, value in self.values.items()},
         )
 
     def section(self, name: str) -> _Section:
         """Return the section of the lowered function for the source function `name`.  Create it when first needed."""
         if name not in self.sections:
-            source = self.functions[name]
-            if self.sections:  # the head already has storages
-                assign_storage(source, self.found, self.refusals)
+            source, outer = self.functions[name], (self.current, self.origin)
+            self.current = name
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
-            self.scalars = []
+            scalars: list[ScalarVar] = []
             for param in source.params:
+                self.origin = param.origin
                 with suppress(Refused):
-                    ids = list(self.found.storages_of(param).ids)
-                    self.values[param] = self.parameter(param.name, param.type, ids)
-            known = (param for param in source.params if param in self.found.infos)
-            inputs = tuple(number for param in known for number in self.found.infos[param].ids)
-            self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
+                    ids = self.new_storages(param.name, param.type, MemoryKind.INPUT)
+                    self.values[param] = self.new_value(param.name, param.type, ids, scalars, is_param=True)
+            inputs = tuple(number for param in source.params for number in _storages_of(self.values.get(param)))
+            self.sections[name] = _Section(len(self.sections), source, sizes, scalars, inputs)
+            self.current, self.origin = outer
         return self.sections[name]
 
     def check_values(self, head: _Section) -> Iterator[Statement]:
@@ -245,45 +248,61 @@ class _Lowering:
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
-                equal = self.scalar(f"{var.name}_as_stated", "b")
+                equal = self.scalar(f"{var.name}_as_stated", BOOL)
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
                 message = f"{head.source.name}: argument {var.name}: expected a value of {type_.value}"
                 yield Check(equal, "SHAPE_ERROR", message)
 
-    def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter.  Its tensors take their storages from the front of `ids`."""
-        match type_:
-            case TensorType():
-                return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
-            case PrimType(dtype) if not is_size(type_):
-                var = self.scalar(name, _LETTERS[dtype.name])
-                self.scalars.append(var)
-                return var
-            case PrimType(value=value) if value is not None:
-                return DimScalar(self.dim(value))
-            case ShapeType(dims) if dims is not None:
-                return ShapeValue(tuple(map(self.dim, dims)))
-            case TupleType(fields):
-                return TupleValue(tuple(self.parameter(name, item, ids) for item in fields))
-        return self.refuse(name, f"a parameter of type {type_}")
+    def new_value(
+        self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar], *, is_param: bool = False
+    ) -> Value:
+        """Return the value of a parameter, or where to store another value.
 
-    def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
+        ids, scalars: its tensors take their storages from the front of `ids`, and its new variables are added to
+        `scalars`.
+        is_param: whether it is a parameter.  A parameter that only passes a size (see `is_size`) has no variable.
+        """
         match type_:
-            case TensorType() if not ids:  # the storage of the result is not supported
-                raise Refused
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
+            case PrimType(value=size) if is_param and is_size(type_) and size is not None:
+                return DimScalar(self.dim(size))
             case PrimType(dtype):
-                scalars.append(self.scalar(name, _LETTERS[dtype.name]))
+                scalars.append(self.scalar(name, dtype))
                 return scalars[-1]
             case ShapeType(dims) if dims is not None:
-                return ShapeValue(tuple(map(self.dim, dims)))
+                return shape_of_dims(map(self.dim, dims))
             case TupleType(fields):
-                return TupleValue(tuple(self.target(name, item, ids, scalars) for item in fields))
-            case FuncType():
-                self.refuse(name, "a closure as the result of a function or an if branch")
-        return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
+                items = (self.new_value(name, item, ids, scalars, is_param=is_param) for item in fields)
+                return TupleValue(tuple(items))
+        if is_param:
+            self.refuse(name, f"a parameter of type {type_}")
+        is_closure = isinstance(type_, FuncType)
+        what = "a closure as the result of a function or an if branch"
+        self.refuse(name, what if is_closure else f"a value of type {type_} as the result of a function or an if")
+
+    def new_storages(self, name: str, type_: Type, kind: MemoryKind, targets: Targets = ()) -> list[int]:
+        """Return the index of a storage for each tensor in a type.
+
+        name: the name of the variable.
+        targets: for each tensor, the storage to use, or None for a new storage of the kind `kind`.
+        """
+        leaves = list(tensor_leaves(type_))
+        ids = []
+        for position, (leaf, number) in enumerate(zip(leaves, targets or (None,) * len(leaves), strict=True)):
+            if number is None:
+                if leaf.dtype is None or leaf.shape is None:
+                    self.refuse(name, f"a tensor of unknown rank or dtype ({leaf})")
+                if leaf.dtype.is_string:
+                    self.refuse(name, "tensors of strings")
+                label = name if len(leaves) == 1 else f"{name}_{position}"
+                number = self.new_storage(TensorStorage(label, kind, leaf.dtype, leaf.shape, origin=self.origin))
+            ids.append(number)
+        return ids
+
+    def new_storage(self, storage: TensorStorage) -> int:
+        self.storages.append(storage)
+        return len(self.storages) - 1
 
     def size_bytes(self, number: int, head: _Section) -> int:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
@@ -323,6 +342,7 @@ class _Lowering:
         target: None if the result is not supported.
         tail: whether the block is in tail position, so that its last call can become a jump.
         """
+        self.targets |= find_targets(block, _storages_of(target))
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -350,18 +370,14 @@ class _Lowering:
 
     def store_result(self, value: Value, target: Value, expr: Expr) -> None:
         match value, target:
-            case TensorValue(storage, dims), TensorValue(into):
+            case TensorValue(storage), TensorValue(into):
                 if storage != into:
-                    self.body.append(Copy(storage, into, product((*dims, self.storages[storage].dtype.size_bytes))))
+                    self.body.append(Copy(storage, into, self.bytes_of(value)))
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.store_result(item, place, expr)
-            case ShapeValue(dims), TupleValue(into):  # only for a result of the entry
-                for dim, place in zip(dims, into, strict=True):
-                    self.store_result(DimScalar(dim), place, expr)
-            case ShapeValue(dims), ShapeValue(into):
-                for actual, expected in zip(dims, into, strict=True):
-                    self.bind_dim(expected, actual)
+            case DimScalar(actual), DimScalar(expected):
+                self.bind_dim(expected, actual)
             case ClosureValue(), _:
                 self.refuse(getattr(expr, "name", "result"), "a closure that escapes the function that creates it")
             case ((ScalarVar() | ScalarConstant() | DimScalar()), ScalarVar()):
@@ -392,7 +408,7 @@ class _Lowering:
                 )
                 if dim is not None and not row.fails and self.is_int64(dim):
                     return DimScalar(dim)
-                target = self.scalar(var.name, row.result)
+                target = self.scalar(var.name, DTYPE_OF_LETTER[row.result])
                 self.body.append(Compute(target, row.name, tuple(map(self.scalar_value, args))))
                 if dim is not None:
                     self.dims_of_scalars[target] = dim
@@ -414,7 +430,11 @@ class _Lowering:
                     raise Refused
                 return self.values[expr]
             case Constant(value=array):
-                return TensorValue(self.found.constants[expr], array.shape)
+                if expr not in self.constants:
+                    name, dtype = f"constant_{len(self.storages)}", expr.known_element_type
+                    storage = TensorStorage(name, MemoryKind.CONSTANT, dtype, array.shape, value=array)
+                    self.constants[expr] = self.new_storage(storage)
+                return TensorValue(self.constants[expr], array.shape)
             case Prim(value=value):
                 return ScalarConstant(value)
             case DimValue(dim=dim):
@@ -427,6 +447,12 @@ class _Lowering:
 
     def tensor(self, expr: Expr) -> TensorValue:
         return expect_kind(TensorValue, self.value(expr))
+
+    def shape_dims(self, expr: Expr) -> tuple[AnyDim, ...]:
+        return tuple(map(self.as_dim, map(expect_scalar, expect_kind(TupleValue, self.value(expr)).items)))
+
+    def bytes_of(self, tensor: TensorValue) -> AnyDim:
+        return product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes))
 
     def scalar_value(self, expr: Expr) -> Scalar:
         return expect_scalar(self.value(expr))
@@ -468,8 +494,9 @@ class _Lowering:
     def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         kernel = self.kernels[name]
         assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
+        inputs = list(map(self.tensor, args))
         output_value = self.output_value(var)
-        tensors = [*map(self.tensor, args), *tensors_of(output_value)]
+        tensors = [*inputs, *tensors_of(output_value)]
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
             for expected, actual in zip(buffer.shape, tensor.dims, strict=True):
@@ -478,24 +505,30 @@ class _Lowering:
         self.body.append(RunKernel(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
         return output_value
 
-    def output_value(self, var: Var) -> Value:
-        """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
-        return self.target(var.name, var.type, list(self.found.storages_of(var).ids), [])
+    def output_value(self, var: Var, scalars: list[ScalarVar] | None = None) -> Value:
+        """Return where to compute the value of `var`: storages for tensors, and new C variables for scalars.
+
+        scalars: a list to which the C variables are added.
+        """
+        ids = self.new_storages(var.name, var.type, MemoryKind.WORKSPACE, self.targets.get(var, ()))
+        return self.new_value(var.name, var.type, ids, [] if scalars is None else scalars)
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
             case "reshape":
-                tensor, shape = self.tensor(args[0]), expect_kind(ShapeValue, self.value(args[1]))
-                self.bind_dim(product(tensor.dims), product(shape.dims))
-                return TensorValue(tensor.storage, shape.dims)
+                tensor, dims = self.tensor(args[0]), self.shape_dims(args[1])
+                self.bind_dim(product(tensor.dims), product(dims))
+                return TensorValue(tensor.storage, dims)
             case "to_device":
+                if self.value(args[1]) != ScalarConstant(DEVICE):
+                    self.refuse(var.name, f"device {args[1]}; the only device is {DEVICE} (CPU)")
                 return self.value(args[0])
             case "shape_of":
-                return ShapeValue(self.tensor(args[0]).dims)
+                return shape_of_dims(self.tensor(args[0]).dims)
             case "shape_to_tensor":
                 output_value = expect_kind(TensorValue, self.output_value(var))
-                dims = expect_kind(ShapeValue, self.value(args[0])).dims
-                self.body += (WriteItem(output_value.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
+                items = expect_kind(TupleValue, self.value(args[0])).items
+                self.body += (WriteItem(output_value.storage, i, expect_scalar(item)) for i, item in enumerate(items))
                 return output_value
             case "tensor_to_shape":
                 return self.shape_of_elements(var, self.tensor(args[0]))
@@ -520,8 +553,7 @@ class _Lowering:
                 return TupleValue(())
             case "update_tensor":
                 updated, new = self.tensor(args[0]), self.tensor(args[1])
-                size_bytes = product((*updated.dims, self.storages[updated.storage].dtype.size_bytes))
-                self.body.append(Copy(new.storage, updated.storage, size_bytes))
+                self.body.append(Copy(new.storage, updated.storage, self.bytes_of(updated)))
                 return TupleValue(())
             case "check_equal" | "check_at_most":
                 left, right = (self.as_dim(self.scalar_value(arg)) for arg in args[:2])
@@ -553,12 +585,11 @@ class _Lowering:
         for position in range(length):
             item = self.read_item(f"{var.name}_{position}", tensor.storage, position)
             dims.append(self.size(DimVar(f"{c_identifier(var.name)}_{position}"), item))
-        return ShapeValue(tuple(dims))
+        return shape_of_dims(dims)
 
     def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
         dtype = self.storages[storage].dtype
-        letter = "b" if dtype.is_bool else "i" if dtype.is_integer else "f"
-        target = self.scalar(name, letter)
+        target = self.scalar(name, BOOL if dtype.is_bool else I64 if dtype.is_integer else F64)
         self.body.append(ReadItem(target, storage, position))
         return target
 
@@ -568,8 +599,8 @@ class _Lowering:
             return self.read_item(getattr(cond, "name", "condition"), value.storage)
         return expect_scalar(value)
 
-    def scalar(self, name: str, letter: str) -> ScalarVar:
-        return ScalarVar(self.unique_name(name), letter)
+    def scalar(self, name: str, dtype: DType) -> ScalarVar:
+        return ScalarVar(self.unique_name(name), dtype)
 
     def unique_name(self, name: str) -> str:
         base = c_identifier(name)
@@ -586,7 +617,7 @@ class _Lowering:
         sizes = self.size_arguments(function, args)
         self.widen_ranges(function, sizes)
         results: list[ScalarVar] = []
-        output_value = self.target(var.name, var.type, list(self.found.storages_of(var).ids), results)
+        output_value = self.output_value(var, results)
         scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
         tensors = (tensor.storage for value in (*args, output_value) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
@@ -615,8 +646,8 @@ class _Lowering:
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
-            case ShapeType(dims=expected), ShapeValue(dims) if expected is not None:
-                yield from zip(expected, dims, strict=True)
+            case ShapeType(dims=expected), TupleValue(items) if expected is not None:
+                yield from zip(expected, map(self.as_dim, map(expect_scalar, items)), strict=True)
             case PrimType(value=expected), _ if expected is not None:
                 yield expected, self.as_dim(expect_scalar(value))
             case TupleType(fields), TupleValue(items):
@@ -665,7 +696,7 @@ class _Lowering:
         scalars = [(var, new) for var, (_, new) in zip(section.scalars, passed, strict=True) if new is not var]
         new = [tensor for arg in args for tensor in tensors_of(arg)]
         moves = [
-            Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
+            Move(param, tensor.storage, None, self.bytes_of(tensor))
             for param, tensor in zip(section.inputs, new, strict=True)
             if param != tensor.storage
         ]
@@ -694,12 +725,12 @@ class _Lowering:
         if difference(expected, actual) != 0:
             self.body.append(CheckSizes(expected, actual))
 
-    def shape_value(self, dims: tuple[AnyDim, ...]) -> ShapeValue:
+    def shape_value(self, dims: tuple[AnyDim, ...]) -> TupleValue:
         """Return a shape.  Append checks that its dimensions are not negative."""
         for dim in dims:
             if range_of(dim, self.ranges).low < 0:
                 self.expect_equal(dim_op("max", dim, 0), dim)
-        return ShapeValue(dims)
+        return shape_of_dims(dims)
 
     def is_int64(self, dim: AnyDim) -> bool:
         """Return whether the arithmetic that computes `dim` cannot overflow."""
@@ -715,6 +746,11 @@ class _Lowering:
 
     def refuse(self, name: str, what: str) -> NoReturn:
         self.refusals.refuse(self.current, name, what, self.origin)
+
+
+def _storages_of(value: Value | None) -> tuple[int, ...]:
+    """Return the storages of the tensors in a value.   value: None if it is not supported."""
+    return () if value is None else tuple(tensor.storage for tensor in tensors_of(value))
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

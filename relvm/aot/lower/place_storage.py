@@ -8,10 +8,10 @@ of the entry therefore contain all memory of a run, and their sizes are known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from relvm.aot.config import AotConfig, CallKind, Pool
-from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallExtern,
@@ -20,6 +20,7 @@ from relvm.aot.lower.ir import (
     Copy,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     ReadItem,
     RunKernel,
     Statement,
@@ -31,8 +32,8 @@ from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal
 
-# A block of memory: ("storage", number), ("scratch", point) for a kernel, or ("frame P", point) for a call in pool P.
-Block = tuple[str, int]
+# A block of memory: ("storage", number), ("scratch", point) for a kernel, or ("frame", point, pool) for a call.
+Block = tuple[str, int] | tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,6 @@ class BlockAddress:
 
 
 @dataclass(frozen=True)
-class BlockPlacement:
-    """A block of memory with its address (`slot`) and lifetime, for reports.
-
-    first, last: the indices of the first and the last statement that uses the block.
-    """
-
-    name: str
-    slot: BlockAddress
-    size_bytes: int
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
 class FunctionPlacement:
     """The addresses of the blocks of memory that a function uses.
 
@@ -65,21 +52,17 @@ class FunctionPlacement:
     ----------
     slots
         The address of each block.  There are three kinds of blocks.  ("storage", index) is the storage with this index.
-        ("scratch", point) is the scratch memory of the kernel that statement number `point` runs.  ("frame P", point)
-        is the memory in pool P that is used by the function that statement number `point` calls.
+        ("scratch", point) is the scratch memory of the kernel that statement number `point` runs.  ("frame", point,
+        pool) is the memory in a pool that is used by the function that statement number `point` calls.
     size_bytes
         For each pool, the number of bytes that the function needs.
-    lower_bound_bytes
-        For each pool, a lower bound of `size_bytes`: the largest total size of the blocks that are in use at one
-        statement.
-    placed
-        All blocks, in order of first use.
+    arenas
+        For each pool, the blocks in it with their lifetimes and offsets.
     """
 
     slots: dict[Block, BlockAddress]
     size_bytes: tuple[int, ...]
-    lower_bound_bytes: tuple[int, ...]
-    placed: tuple[BlockPlacement, ...]
+    arenas: tuple[Arena, ...]
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
@@ -105,31 +88,12 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
     for name, found in placements.items():
         lines.append(f"{terminal(name)}:")
         for number, pool in enumerate(pools):
-            size, bound = found.size_bytes[number], found.lower_bound_bytes[number]
-            lines.append(f"  {pool.name}: {size} bytes, {bound} alive at once")
-            for item in found.placed:
-                if item.slot.pool == number:
-                    end = item.slot.offset + item.size_bytes
-                    lines.append(
-                        f"    [{item.slot.offset}, {end}) at {item.first} to {item.last}: {terminal(item.name)}"
-                    )
+            arena = found.arenas[number]
+            lines.append(f"  {pool.name}: {found.size_bytes[number]} bytes, {arena.lower_bound_bytes} alive at once")
+            for offset, item in arena.blocks():
+                end = offset + item.size_bytes
+                lines.append(f"    [{offset}, {end}) at {item.first} to {item.last}: {terminal(item.name)}")
     return "\n".join(lines) + "\n"
-
-
-@dataclass
-class _LiveBlock:
-    """The size and the lifetime of a block of memory that is to be placed.
-
-    first, last: the indices of the first and the last statement that uses the block.
-    pool: the pool in which the block must be placed, or None for any pool.
-    """
-
-    block: Block
-    name: str
-    size_bytes: int
-    first: int
-    last: int
-    pool: int | None = None
 
 
 class _Planner:
@@ -144,65 +108,55 @@ class _Planner:
         self.module = module
         self.config = config
         self.done = done
-        self.live_blocks: dict[Block, _LiveBlock] = {}
+        self.requests: dict[Block, Request] = {}
         self.overwritten: dict[int, int] = {}  # a storage written in place -> the storage that it overwrites
 
     def placement(self) -> FunctionPlacement:
         statements = list(self.function.statements())
-        self.collect_lifetimes(statements)
+        self.collect_requests(statements)
         self.overwrite_inputs(statements)
         slots: dict[Block, BlockAddress] = {}
-        placed: list[BlockPlacement] = []
-        sizes, bounds = [], []
-        waiting = list(self.live_blocks.values())
+        arenas: list[Arena] = []
+        waiting = list(self.requests)
         for number, pool in enumerate(self.config.pools):
             chosen, arena, waiting = self.place_in_pool(number, pool, waiting)
-            sizes.append(self.pool_size(arena))
-            bounds.append(arena.lower_bound_bytes)
-            for live, offset in zip(chosen, arena.offsets, strict=True):
-                slot = slots[live.block] = BlockAddress(number, offset)
-                placed.append(BlockPlacement(live.name, slot, live.size_bytes, live.first, live.last))
+            arenas.append(arena)
+            slots |= {block: BlockAddress(number, offset) for block, offset in zip(chosen, arena.offsets, strict=True)}
         for number in self.overwritten:
             slots["storage", number] = slots["storage", self.placed_storage(number)]
-        placed.sort(key=lambda item: (item.first, item.last, item.slot.offset))
-        return FunctionPlacement(slots, tuple(sizes), tuple(bounds), tuple(placed))
+        return FunctionPlacement(slots, tuple(map(self.pool_size, arenas)), tuple(arenas))
 
     # ---- lifetimes ----
 
-    def collect_lifetimes(self, statements: list[Statement]) -> None:
+    def collect_requests(self, statements: list[Statement]) -> None:
         for point, statement in enumerate(statements):
             for number in _storages(statement):
-                self.extend_lifetime(number, point)
+                self.use_storage(number, point)
             match statement:
                 case RunKernel(kernel) if self.module.calls is CallKind.UNPACKED:
-                    size = KernelScratch(self.module.kernels[kernel]).size_bytes
-                    if size:
-                        self.live_blocks["scratch", point] = _LiveBlock(
-                            ("scratch", point), f"scratch of {kernel}", size, point, point
-                        )
+                    if size := KernelScratch(self.module.kernels[kernel]).size_bytes:
+                        self.use(("scratch", point), f"scratch of {kernel}", size, point)
                 case CallFunction(function):
                     for pool, size in enumerate(self.done[function].size_bytes):
                         if size:
-                            block = (f"frame {pool}", point)
-                            self.live_blocks[block] = _LiveBlock(
-                                block, f"memory of {function}", size, point, point, pool
-                            )
+                            self.use(("frame", point, pool), f"memory of {function}", size, point)
                 case Continue(_, moves):
                     for move in moves:
                         if move.copy_to is not None:
-                            self.extend_lifetime(move.copy_to, 0)
-                            self.extend_lifetime(move.copy_to, len(statements))
+                            self.use_storage(move.copy_to, 0)
+                            self.use_storage(move.copy_to, len(statements))
 
-    def extend_lifetime(self, number: int, point: int) -> None:
+    def use(self, block: Block, name: str, size_bytes: int, point: int, alignment: int = 0) -> None:
+        """Extend the lifetime of a block to statement `point`.   alignment: in bytes, or 0 for that of the pool."""
+        known = self.requests.get(block)
+        first, last = (min(known.first, point), max(known.last, point)) if known else (point, point)
+        self.requests[block] = Request(name, size_bytes, first, last, alignment or self.config.base_alignment)
+
+    def use_storage(self, number: int, point: int) -> None:
         storage = self.function.storages[number]
-        if storage.kind is not MemoryKind.WORKSPACE:
-            return
-        live = self.live_blocks.get(("storage", number))
-        if live is None:
-            size = self.function.size_bytes[number]
-            self.live_blocks["storage", number] = _LiveBlock(("storage", number), storage.name, size, point, point)
-        else:
-            live.first, live.last = min(live.first, point), max(live.last, point)
+        if storage.kind is MemoryKind.WORKSPACE:
+            alignment = max(self.config.alignment, storage.dtype.size_bytes)
+            self.use(("storage", number), storage.name, self.function.size_bytes[number], point, alignment)
 
     def overwrite_inputs(self, statements: list[Statement]) -> None:
         """Let each kernel write its result in place of an input that is not used afterwards, if the kernel supports it.
@@ -217,8 +171,9 @@ class _Planner:
                 source, result = statement.storages[position], statement.storages[-1]
                 if self.can_overwrite(source, result, point):
                     self.overwritten[result] = self.placed_storage(source)
-                    live = self.live_blocks.pop(("storage", result))
-                    self.live_blocks["storage", self.placed_storage(source)].last = live.last
+                    block = "storage", self.placed_storage(source)
+                    last = self.requests.pop(("storage", result)).last
+                    self.requests[block] = replace(self.requests[block], last=last)
                     break
 
     def can_overwrite(self, source: int, result: int, point: int) -> bool:
@@ -226,8 +181,8 @@ class _Planner:
 
         This requires that `result` is first written and `source` last read at `point`, and that they have equal sizes.
         """
-        before = self.live_blocks.get(("storage", self.placed_storage(source)))
-        after = self.live_blocks.get(("storage", result))
+        before = self.requests.get(("storage", self.placed_storage(source)))
+        after = self.requests.get(("storage", result))
         if before is None or after is None or before is after:
             return False
         return before.last == after.first == point and before.size_bytes == after.size_bytes
@@ -237,43 +192,34 @@ class _Planner:
 
     # ---- pools ----
 
-    def request(self, live: _LiveBlock) -> Request:
-        kind, number = live.block
-        alignment = self.config.base_alignment
-        if kind == "storage":
-            alignment = max(self.config.alignment, self.function.storages[number].dtype.size_bytes)
-        return Request(live.name, live.size_bytes, live.first, live.last, alignment)
-
     def pool_size(self, arena: Arena) -> int:
         """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment."""
         return align(arena.size_bytes, self.config.base_alignment)
 
-    def place_in_pool(
-        self, number: int, pool: Pool, waiting: list[_LiveBlock]
-    ) -> tuple[list[_LiveBlock], Arena, list[_LiveBlock]]:
+    def place_in_pool(self, number: int, pool: Pool, waiting: list[Block]) -> tuple[list[Block], Arena, list[Block]]:
         """Place as many of the blocks `waiting` as possible in pool `number`.
 
         Return the placed blocks, their arena, and the remaining blocks.  If the blocks do not fit, the largest ones are
         left for later pools, one by one, until the others fit.
         """
-        chosen = [live for live in waiting if live.pool in (None, number)]
-        remaining = [live for live in waiting if live.pool not in (None, number)]
+        remaining = [block for block in waiting if block[0] == "frame" and block[-1] != number]
+        chosen = [block for block in waiting if block[0] != "frame" or block[-1] == number]
         limit = pool.limit_bytes
         last = number + 1 == len(self.config.pools)
         while True:
-            arena = plan_arena([self.request(live) for live in chosen])
+            arena = plan_arena([self.requests[block] for block in chosen])
             if limit is None or self.pool_size(arena) <= limit:
                 return chosen, arena, remaining
-            movable = [live for live in chosen if live.pool is None]
+            movable = [block for block in chosen if block[0] != "frame"]
             if last or not movable:
-                self.fail(pool, limit, chosen, arena)
-            largest = max(movable, key=lambda live: live.size_bytes)
+                self.fail(pool, limit, arena)
+            largest = max(movable, key=lambda block: self.requests[block].size_bytes)
             chosen.remove(largest)
             remaining.append(largest)
 
-    def fail(self, pool: Pool, limit: int, chosen: list[_LiveBlock], arena: Arena) -> None:
+    def fail(self, pool: Pool, limit: int, arena: Arena) -> NoReturn:
         need, minimum = self.pool_size(arena), arena.lower_bound_bytes
-        largest = max(chosen, key=lambda live: live.size_bytes)
+        largest = max(arena.requests, key=lambda request: request.size_bytes)
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name} is too small for {largest.name} ({largest.size_bytes} bytes): "
             f"{need} bytes are needed, {need - limit} more than the limit of {limit}; "

@@ -1,10 +1,9 @@
-"""The text form of the lowered IR, for `relvm export --show` and golden tests."""
+"""The text forms of the lowered IR, for `relvm export --show` and golden tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import (
     Branch,
     CallExtern,
@@ -18,6 +17,7 @@ from relvm.aot.lower.ir import (
     DimScalar,
     LoweredFunction,
     LoweredModule,
+    MemoryKind,
     ReadItem,
     RunKernel,
     Scalar,
@@ -26,6 +26,7 @@ from relvm.aot.lower.ir import (
     SetSize,
     Statement,
     TensorArgument,
+    TensorStorage,
     WriteItem,
 )
 from relvm.ir.symbolic import format_dim
@@ -44,9 +45,9 @@ def format_function(function: LoweredFunction, call: str) -> str:
     storages, sizes = function.storages, function.sizes
     params = [f"s{number}: {_type(storages[number])}" for number in function.inputs]
     params += [f"{terminal(var.name)} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]
-    params += [f"{terminal(var.name)}: {var.letter}" for var in function.scalars]
+    params += [f"{terminal(var.name)}: {var.dtype}" for var in function.scalars]
     results = [f"s{number}: {_type(storages[number])}" for number in function.outputs]
-    results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
+    results += [f"{terminal(var.name)}: {var.dtype}" for var in function.results]
     lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
     for number, storage in enumerate(storages):
         if storage.kind in (MemoryKind.WORKSPACE, MemoryKind.CONSTANT):
@@ -59,6 +60,18 @@ def format_function(function: LoweredFunction, call: str) -> str:
             lines.append(f"  section {number}:")
         _append(lines, section, "    " if len(function.sections) > 1 else "  ", call)
     return "\n".join(lines)
+
+
+def format_storage(function: LoweredFunction) -> str:
+    """Return a text with a line for each storage, then a line for each variable, then a line for the result."""
+    lines = []
+    for number, storage in enumerate(function.storages):
+        kind, name, device = storage.kind.value, terminal(storage.name), storage.device
+        lines.append(f"s{number}: {kind} {name}: {_type(storage)} on device {device}")
+    named = [(terminal(var.name), ids) for var, ids in function.variables.items()]
+    for name, ids in (*named, ("result", function.outputs)):
+        lines.append(f"{name} -> {', '.join(f's{number}' for number in ids) or 'no storage'}")
+    return "\n".join(lines) + "\n"
 
 
 def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: str) -> None:

@@ -1,4 +1,4 @@
-"""Values during lowering: tensors (each a storage with dimensions), C scalars, shapes, tuples and closures."""
+"""Values during lowering: tensors (each a storage with dimensions), C scalars, tuples and closures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from relvm.aot.lower.ir import Scalar
+from relvm.aot.lower.ir import DimScalar, Scalar
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Var
 from relvm.ir.symbolic import AnyDim, as_var
@@ -22,15 +22,8 @@ class TensorValue:
 
 
 @dataclass(frozen=True)
-class ShapeValue:
-    """A shape, given by its dimensions."""
-
-    dims: tuple[AnyDim, ...]
-
-
-@dataclass(frozen=True)
 class TupleValue:
-    """A tuple, given by its items."""
+    """A tuple, given by its items, or a shape, given by its dimensions as `DimScalar`."""
 
     items: tuple[Value, ...]
 
@@ -43,9 +36,9 @@ class ClosureValue:
     captured: tuple[Value, ...]
 
 
-Value = TensorValue | ShapeValue | TupleValue | ClosureValue | Scalar
+Value = TensorValue | TupleValue | ClosureValue | Scalar
 
-_Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
+_Kind = TypeVar("_Kind", TensorValue, TupleValue, ClosureValue)
 
 
 def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
@@ -58,6 +51,10 @@ def expect_scalar(value: Value) -> Scalar:
     """Return `value`, which must be a scalar.  The types of the program ensure this."""
     assert isinstance(value, Scalar), f"expected a scalar, got {value}"
     return value
+
+
+def shape_of_dims(dims: Iterable[AnyDim]) -> TupleValue:
+    return TupleValue(tuple(map(DimScalar, dims)))
 
 
 def shapes_to_tuples(type_: Type) -> Type:

@@ -17,8 +17,6 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 _Item = TypeVar("_Item")
 
-_DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # the dtypes of scalars by their letters
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -152,7 +150,7 @@ def _check_value(entry: LoweredFunction, port: Port, value: Any, where: str, siz
     sizes: the known values of dimension variables.  Sizes that the shape of an array determines are added to this dict.
     """
     if isinstance(port.value, ScalarVar):
-        return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
+        return expect_number(where, port.value.dtype, value)
     assert isinstance(port.value, int)  # `_check_values` omits sizes
     storage = entry.storages[port.value]
     array = np.ascontiguousarray(value).reshape(np.shape(value))

@@ -66,7 +66,7 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
         _array_definition(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)
     ]
     for port in module.outputs:
-        data += _output_definitions(port, trial.outputs[port.name], {"f": np.float64, "i": np.int64, "b": np.int64})
+        data += _output_definitions(port, trial.outputs[port.name], bool_type=np.int64)
     body = [f"  struct {name}_inputs inputs;", f"  struct {name}_outputs outputs;"]
     arguments = "&inputs, &outputs"
     if config.caller_provides_pools:
@@ -109,7 +109,7 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
         view(dtype, array.shape, f"input_{port.name}")
     for port in module.outputs:
         value = trial.outputs[port.name]
-        data += _output_definitions(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
+        data += _output_definitions(port, value, bool_type=np.bool_)
         view(port_dtype(port, entry), np.shape(value), f"got_{port.name}")
     if config.caller_provides_pools:
         data.append(_pool_memory(config))
@@ -122,17 +122,17 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
     return data, [*body, *(_free_pools(config) if config.caller_provides_pools else [])]
 
 
-def _output_definitions(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
+def _output_definitions(port: Port, value: Any, *, bool_type: type) -> list[str]:
     """Return two C definitions for an output: the array of its expected elements, and the array for its actual
     elements.
 
     port: the output.
     value: the expected value of the output.
-    scalars: the NumPy types of scalar outputs, by the letters "i", "f" and "b".
+    bool_type: the NumPy type of a scalar output of dtype bool.
     """
     array = np.asarray(value)
     if isinstance(port.value, ScalarVar):
-        array = array.astype(scalars[port.value.letter])
+        array = array.astype(bool_type if port.value.dtype.is_bool else port.value.dtype.numpy)
     array = np.atleast_1d(array)
     memory = f"static {dtype_of(array.dtype).ctype} got_{port.name}[{max(1, array.size)}];"
     return [_array_definition(f"want_{port.name}", array), memory]

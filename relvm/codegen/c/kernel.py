@@ -8,7 +8,7 @@ as in NumPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from relvm.codegen.c.expression import (
     CExpression,
@@ -53,7 +53,7 @@ from relvm.ir.loop_ir import (
     trip_count,
 )
 from relvm.ir.scalar_ops import SIGNS
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size, var_dim
 from relvm.kernels.bounding_inputs import bounding_inputs
 from relvm.kernels.kernel import Kernel
 from relvm.quoting import c_comment, c_string
@@ -83,11 +83,7 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
-    pointers = {}
-    for buffer in buffers:
-        const = "const " if buffer in kernel.inputs else ""
-        restrict = "restrict " if buffer in kernel.outputs and not kernel.in_place else ""
-        pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
+    pointers = pointer_declarations(kernel)
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
     entry = _entry(kernel, symbol)
@@ -100,6 +96,13 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
     end = ["  return RVM_OK;", "}", *entry]
     return [*printed, *body.lines_with_sources(), *_without_source(end)]
+
+
+def pointer_declarations(kernel: Kernel) -> dict[str, str]:
+    """Return the C declarations of the pointers to the elements of a kernel's inputs and outputs, by name."""
+    restrict = "" if kernel.in_place else "restrict "
+    declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
+    return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
 def _entry(kernel: Kernel, symbol: str) -> list[str]:
@@ -170,32 +173,42 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 
 
 def _checks(kernel: Kernel, sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
-    """Return the lines of C that check the arguments of a kernel and read its sizes.
-
-    The lines are a table of the expected tensors, and a call of `rvm_kernel_check`.  This call also fills the C array
-    `sizes`.  Then the relations between sizes are checked.
+    """Return the lines of C that check the arguments of a kernel and the relations between sizes.
 
     sizes: the size variables of the kernel, with their C names.
     uses_self: whether the code of the kernel uses the C parameter `self`.
     """
-    order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
-    rows = []
-    buffers = (*kernel.inputs, *kernel.outputs)
-    for buffer in buffers:
-        dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
-        rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
+    indices: dict[AnyDim, int] = {var_dim(var): i for i, var in enumerate(sizes)}
 
     def size_of(var: DimVar) -> CExpression:
-        return element("sizes", integer(order[var]))
+        return element("sizes", integer(indices[var_dim(var)]))
 
-    call = f"rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result)"
     return [
-        "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
-        f"  int64_t sizes[{max(1, len(sizes))}];",
-        f"  rvm_status status = {call};",
+        *argument_checks([(buffer.dtype.name, buffer.shape) for buffer in (*kernel.inputs, *kernel.outputs)], indices),
         *(() if uses_self else ("  (void)self;",)),
         "  if (status != RVM_OK) return status;",
         *(_relation_check(dimension(size, size_of), dimension(dim, size_of)) for size, dim in kernel.relations),
+    ]
+
+
+def argument_checks(expected: Sequence[tuple[str, Sequence[AnyDim]]], indices: dict[AnyDim, int]) -> list[str]:
+    """Return the lines of C that check the arguments of a packed function, which are tensors, and set `status`.
+
+    The lines are a table of the expected tensors, and a call of `rvm_kernel_check`.  This call also stores the value of
+    each symbolic dimension in the C array `sizes`.
+
+    expected: the dtype and the dimensions of each argument.
+    indices: the index of each symbolic dimension in `sizes`.  Dimensions that are missing are added.
+    """
+    rows = []
+    for dtype, dims in expected:
+        numbers = [dim if isinstance(dim, int) else -1 - indices.setdefault(dim, len(indices)) for dim in dims]
+        rows.append(", ".join(map(str, (f"RVM_DTYPE_{dtype}", len(dims), *numbers))))
+    call = f"rvm_kernel_check(expected, {len(rows)}, {len(indices)}, sizes, arguments, count, result)"
+    return [
+        f"  static const int64_t expected[] = {{{', '.join(rows) or '0'}}};",
+        f"  int64_t sizes[{max(1, len(indices))}];",
+        f"  rvm_status status = {call};",
     ]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from relvm.codegen.c.expression import integer, literal
-from relvm.ir.dtypes import F64
+from relvm.codegen.c.scalars import BOXES, FIELDS, scalar_literal
+from relvm.ir.scalar_ops import scalar_dtype
 from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immediate, NullHandle, Operand, Register
 
 
@@ -19,12 +19,8 @@ def operand_text(operand: Operand) -> str:
             return f"c[{index}]"
         case FunctionItem(index):
             return f"f[{index}]"
-        case Immediate(bool() as value):
-            return f"RVM_BOOL({int(value)})"
-        case Immediate(int() as value):
-            return f"RVM_INT({integer(value)})"
         case Immediate(value):
-            return f"RVM_FLOAT({literal(value, F64)})"
+            return f"RVM_{BOXES[scalar_dtype(value)]}({scalar_literal(value)})"
         case ContextPointer():
             return "RVM_CONTEXT(ctx)"
         case NullHandle():
@@ -37,10 +33,7 @@ def literal_text(operand: Immediate | NullHandle) -> str:
     match operand:
         case NullHandle():
             return "{.tag = RVM_TAG_NIL}"
-        case Immediate(bool() as value):
-            return f"{{.tag = RVM_TAG_BOOL, .as.i = {int(value)}}}"
-        case Immediate(int() as value):
-            return f"{{.tag = RVM_TAG_INT, .as.i = {integer(value)}}}"
         case Immediate(value):
-            return f"{{.tag = RVM_TAG_FLOAT, .as.f = {literal(value, F64)}}}"
+            dtype = scalar_dtype(value)
+            return f"{{.tag = RVM_TAG_{BOXES[dtype]}, .as.{FIELDS[dtype]} = {scalar_literal(value)}}}"
     raise AssertionError(f"not a constant: {operand!r}")

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from relvm.codegen.c.expression import integer, literal
+from relvm.codegen.c.expression import CExpression, primary
 from relvm.codegen.c.mangling import routine_symbol
 from relvm.codegen.c.operands import operand_text
-from relvm.ir.dtypes import F64
+from relvm.codegen.c.scalars import BOXES, CTYPES, FAILURES, FIELDS, has_value, operation, scalar_literal
 from relvm.lir.passes.scalar_functions import ScalarRoutine
 from relvm.lir.routine import (
     COPY,
@@ -30,12 +30,6 @@ from relvm.lir.routine import (
     TailCallStatement,
 )
 from relvm.quoting import c_comment, c_string
-from relvm.tables import PRIM_OPERATORS
-
-_CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
-_BOXES = {"i": "RVM_INT", "f": "RVM_FLOAT", "b": "RVM_BOOL"}
-_FIELDS = {"i": "i", "f": "f", "b": "i"}
-_MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
 def print_declarations(scalar: ScalarRoutine) -> str:
@@ -62,15 +56,13 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[FunctionKey, 
     printer = _Printer(scalar, functions)
     body = printer.block(routine.body[scalar.checks :], "  ")
     count = len(routine.params)
-    variables = [
-        f"  {_CTYPES[letter]} s{index} = 0;" for index, letter in sorted(scalar.letters.items()) if index >= count
-    ]
-    function_index, out = functions[routine.key], _FIELDS[scalar.result]
-    boxed = ", ".join(f"{_BOXES[scalar.letters[i]]}(s{i})" for i in range(count))
+    variables = [f"  {CTYPES[dtype]} s{index} = 0;" for index, dtype in sorted(scalar.types.items()) if index >= count]
+    function_index, out = functions[routine.key], FIELDS[scalar.result]
+    boxed = ", ".join(f"RVM_{BOXES[scalar.types[i]]}(s{i})" for i in range(count))
     arguments = f"(const rvm_value[]){{{boxed}}}" if count else "NULL"
     passed = "".join(f", s{i}" for i in range(count))
-    unboxed = "".join(f", r[{i}].as.{_FIELDS[scalar.letters[i]]}" for i in range(count))
-    tag = {"i": "RVM_TAG_INT", "f": "RVM_TAG_FLOAT", "b": "RVM_TAG_BOOL"}[scalar.result]
+    unboxed = "".join(f", r[{i}].as.{FIELDS[scalar.types[i]]}" for i in range(count))
+    tag = f"RVM_TAG_{BOXES[scalar.result]}"
     return "\n".join(
         [
             f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */",
@@ -101,12 +93,12 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[FunctionKey, 
             "",
             f"rvm_status {symbol}(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f) {{",
             f"  rvm_value *const failure = r + {count};",
-            f"  {_CTYPES[scalar.result]} out = 0;",
+            f"  {CTYPES[scalar.result]} out = 0;",
             "  (void)c, (void)f;",
             checks,
             f"  rvm_status status = scalar_{symbol}(ctx{unboxed}, &out);",
             "  if (status > RVM_OK) return rvm_failed(rvm_scalar_error(ctx), status, failure);",
-            f"  if (status == RVM_OK) rvm_put(failure, {_BOXES[scalar.result]}(out));",
+            f"  if (status == RVM_OK) rvm_put(failure, RVM_{BOXES[scalar.result]}(out));",
             "  return status;",
             "}",
         ]
@@ -115,8 +107,8 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[FunctionKey, 
 
 def _params(scalar: ScalarRoutine) -> str:
     count = len(scalar.routine.params)
-    params = (f"{_CTYPES[scalar.letters[i]]} s{i}" for i in range(count))
-    return ", ".join(["rvm_machine *ctx", *params, f"{_CTYPES[scalar.result]} *out"])
+    params = (f"{CTYPES[scalar.types[i]]} s{i}" for i in range(count))
+    return ", ".join(["rvm_machine *ctx", *params, f"{CTYPES[scalar.result]} *out"])
 
 
 class _Printer:
@@ -131,26 +123,23 @@ class _Printer:
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
             case PrimStatement(row, args, destination):
-                operands = [_text(arg) for arg in args]
-                second = operands[1] if len(operands) > 1 else "0"
-                line = f"{indent}s{destination} = rvm_scalar_op_{row}_value({operands[0]}, {second});"
-                if row not in _MAY_FAIL:
+                operands = list(map(_expression, args))
+                line = f"{indent}s{destination} = {operation(row, *operands)};"
+                if row not in FAILURES:
                     return [line]
-                boxes = [self.boxed(arg) for arg in args]
-                boxes.append("RVM_NIL")
-                check = f"rvm_scalar_op_has_value(RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]})"
-                fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]});"
-                return [f"{indent}if (!{check}) {fail}", line]
+                first, second = (*map(self.boxed, args), "RVM_NIL")[:2]
+                fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {first}, {second});"
+                return [f"{indent}if (!{has_value(row, *operands)}) {fail}", line]
             case CallStatement(function=function, args=args, destination=destination, kernel=False):
                 if function == COPY:
-                    return [f"{indent}s{destination} = {_text(args[0])};"]
-                values = "".join(f", {_text(arg)}" for arg in args)
+                    return [f"{indent}s{destination} = {_expression(args[0])};"]
+                values = "".join(f", {_expression(arg)}" for arg in args)
                 return [f"{indent}RVM_TRY(call_{routine_symbol(function.name)}(ctx{values}, &s{destination}));"]
             case TailCallStatement(function=function, args=args):
                 return self.tail_call(function, args, indent)
             case IfStatement(cond, then, orelse):
                 return [
-                    f"{indent}if ({_text(cond)}) {{",
+                    f"{indent}if ({_expression(cond)}) {{",
                     *self.block(then, indent + "  "),
                     f"{indent}}} else {{",
                     *self.block(orelse, indent + "  "),
@@ -173,25 +162,21 @@ class _Printer:
         self.restarts = True
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
         lines = [f"{indent}if (rvm_is_machine_watched(ctx)) {leave_line}", f"{indent}{{"]
-        lines += [f"{indent}  const {_CTYPES[self.scalar.letters[i]]} next{i} = {_text(arg)};" for i, arg in changed]
+        lines += [f"{indent}  const {CTYPES[self.scalar.types[i]]} next{i} = {_expression(arg)};" for i, arg in changed]
         lines += [f"{indent}  s{i} = next{i};" for i, _ in changed]
         return [*lines, f"{indent}}}", f"{indent}goto start;"]
 
     def boxed(self, operand: Operand) -> str:
         match operand:
             case Register(index):
-                return f"{_BOXES[self.scalar.letters[index]]}(s{index})"
+                return f"RVM_{BOXES[self.scalar.types[index]]}(s{index})"
         return operand_text(operand)
 
 
-def _text(operand: Operand) -> str:
+def _expression(operand: Operand) -> CExpression:
     match operand:
         case Register(index):
-            return f"s{index}"
-        case Immediate(bool() as value):
-            return str(int(value))
-        case Immediate(int() as value):
-            return integer(value).text
+            return primary(f"s{index}")
         case Immediate(value):
-            return literal(value, F64).text
+            return scalar_literal(value)
     raise AssertionError(f"cannot translate {operand!r} to a C scalar")

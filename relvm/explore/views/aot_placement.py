@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.project.build import AotProgram
 from relvm.errors import RelvmNameError, expect_type, known_names
 from relvm.explore.draw.matplotlib_import import new_figure
@@ -54,11 +53,8 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     figure = new_figure(10, 1 + 4 * len(pools))
     for axes, number in zip(figure.subplots(len(pools), squeeze=False)[:, 0], pools, strict=True):
         size = found.size_bytes[number]
-        draw_boxes(axes, _boxes(found, number), size, found.lower_bound_bytes[number])
+        arena = found.arenas[number]
+        boxes = [Box(each.name, offset, each.size_bytes, each.first, each.last) for offset, each in arena.blocks()]
+        draw_boxes(axes, boxes, size, arena.lower_bound_bytes)
         axes.set_title(svg_text(f"{name}: {program.config.pools[number].name}, {size:,} bytes"))
     return figure
-
-
-def _boxes(found: FunctionPlacement, pool: int) -> list[Box]:
-    blocks = (block for block in found.placed if block.slot.pool == pool)
-    return [Box(block.name, block.slot.offset, block.size_bytes, block.first, block.last) for block in blocks]

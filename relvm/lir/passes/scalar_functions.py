@@ -6,7 +6,8 @@ Compiled mode prints them as C functions that keep their values in C variables.
 from __future__ import annotations
 
 from relvm.data_classes import value_record
-from relvm.ir.dtypes import BOOL, F64, I64, DType
+from relvm.ir.dtypes import F64, DType
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, scalar_dtype
 from relvm.lir.routine import (
     COPY,
     CallStatement,
@@ -29,7 +30,6 @@ from relvm.lir.routine import (
 from relvm.tables import PRIM_OPERATORS
 
 _CHECK = builtin("check_prim_value_info")
-_LETTERS = {I64: "i", F64: "f", BOOL: "b"}
 _ROWS = {row.name: row for row in PRIM_OPERATORS}
 
 
@@ -37,15 +37,14 @@ _ROWS = {row.name: row for row in PRIM_OPERATORS}
 class ScalarRoutine:
     """A routine that computes with scalars only.
 
-    letters: for each register that is written, the letter of its type: i (i64), f (f64) or b (bool).  The parameters
-    come first.
-    result: the letter of the result type.
+    types: the type of each register that is written: i64, f64 or bool.  The parameters come first.
+    result: the type of the result.
     checks: the number of statements at the beginning that check parameters.
     """
 
     routine: Routine
-    letters: dict[int, str]
-    result: str
+    types: dict[int, DType]
+    result: DType
     checks: int
 
 
@@ -67,32 +66,32 @@ def scalar_functions(module: LirModule) -> dict[FunctionKey, ScalarRoutine]:
         routines = still_scalar
 
 
-def _checked_types(routine: Routine, module: LirModule) -> dict[int, str]:
+def _checked_types(routine: Routine, module: LirModule) -> dict[int, DType]:
     """Return the types that the checks at the beginning of a routine require of its parameters.
 
-    The result maps the register of each checked parameter to the letter of its type (see ScalarRoutine).
+    The result maps the register of each checked parameter to its type.
     """
-    found: dict[int, str] = {}
+    found: dict[int, DType] = {}
     for statement in routine.body:
         match statement:
             case CallStatement(function=function, args=(Register(index), ConstantItem(dtype), _), destination=None) if (
                 function == _CHECK and index < len(routine.params) and index not in found
             ):
                 value = module.constants[dtype]
-                if not isinstance(value, DType) or value not in _LETTERS:
+                if not isinstance(value, DType) or value not in DTYPE_OF_LETTER.values():
                     break
-                found[index] = _LETTERS[value]
+                found[index] = value
             case _:
                 break
     return found
 
 
 def _infer_types(
-    routines: dict[FunctionKey, Routine], parameter_types: dict[FunctionKey, dict[int, str]]
-) -> dict[FunctionKey, dict[int, str]]:
+    routines: dict[FunctionKey, Routine], parameter_types: dict[FunctionKey, dict[int, DType]]
+) -> dict[FunctionKey, dict[int, DType]]:
     """Infer the types of the registers of each routine.
 
-    Return a dict from register to type letter for each routine, by the key of the routine.  A routine with a register
+    Return a dict from register to type for each routine, by the key of the routine.  A routine with a register
     of unknown type is omitted.
 
     parameter_types: the types of the parameters of each routine, as dicts of the same form.
@@ -118,7 +117,7 @@ def _infer_block(
     routine: Routine,
     body: tuple[Statement, ...],
     routines: dict[FunctionKey, Routine],
-    types: dict[FunctionKey, dict[int, str]],
+    types: dict[FunctionKey, dict[int, DType]],
 ) -> bool:
     """Record in `types[routine.key]` the types of the registers that the block `body` writes, as far as known.
 
@@ -127,20 +126,20 @@ def _infer_block(
     known = types[routine.key]
     result = len(routine.params)
 
-    def write(register: int, letter: str | None) -> bool:
-        return letter is None or known.setdefault(register, letter) == letter
+    def write(register: int, dtype: DType | None) -> bool:
+        return dtype is None or known.setdefault(register, dtype) == dtype
 
     for statement in body:
         match statement:
             case PrimStatement(row, args, destination):
-                operands = (_letter(arg, known) for arg in args)
-                expected = _ROWS[row].operands
-                if any(actual not in (None, letter) for actual, letter in zip(operands, expected, strict=True)):
+                operands = (_type(arg, known) for arg in args)
+                expected = map(DTYPE_OF_LETTER.__getitem__, _ROWS[row].operands)
+                if any(actual not in (None, dtype) for actual, dtype in zip(operands, expected, strict=True)):
                     return False
-                if not write(destination, _ROWS[row].result):
+                if not write(destination, DTYPE_OF_LETTER[_ROWS[row].result]):
                     return False
             case CallStatement(function=function, args=(value,), destination=int(destination)) if function == COPY:
-                if not _is_scalar(value) or not write(destination, _letter(value, known)):
+                if not _is_scalar(value) or not write(destination, _type(value, known)):
                     return False
             case CallStatement(function=function, args=args, destination=int(destination)) if function in types:
                 if not all(map(_is_scalar, args)) or not write(
@@ -153,7 +152,7 @@ def _infer_block(
                 ):
                     return False
             case IfStatement(cond, then, orelse):
-                if not _is_scalar(cond) or _letter(cond, known) == "f":
+                if not _is_scalar(cond) or _type(cond, known) == F64:
                     return False
                 if not _infer_block(routine, then, routines, types) or not _infer_block(
                     routine, orelse, routines, types
@@ -168,20 +167,16 @@ def _is_scalar(operand: Operand) -> bool:
     return isinstance(operand, Register | Immediate)
 
 
-def _letter(operand: Operand, known: dict[int, str]) -> str | None:
+def _type(operand: Operand, known: dict[int, DType]) -> DType | None:
     match operand:
         case Register(index):
             return known.get(index)
-        case Immediate(bool()):
-            return "b"
-        case Immediate(int()):
-            return "i"
-        case Immediate():
-            return "f"
+        case Immediate(value):
+            return scalar_dtype(value)
     return None
 
 
-def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) -> bool:
+def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, DType]]) -> bool:
     """Return whether all types in a routine are known and consistent, so that C variables can replace its registers.
 
     Each register that it reads must have a type, and each call must pass the types that the callee expects.  The
@@ -194,10 +189,10 @@ def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) 
         if isinstance(statement, ResetStatement):
             return False
         operands = operands_of(statement)
-        if any(_letter(operand, known) is None for operand in operands):
+        if any(_type(operand, known) is None for operand in operands):
             return False
         callee = getattr(statement, "function", None)
-        if callee in types and [_letter(arg, known) for arg in operands] != [
+        if callee in types and [_type(arg, known) for arg in operands] != [
             types[callee][i] for i in range(len(operands))
         ]:
             return False

@@ -58,6 +58,11 @@ class Arena:
     size_bytes: int
     lower_bound_bytes: int
 
+    def blocks(self) -> list[tuple[int, Request]]:
+        """Return the blocks in order of first use, each as its offset and its request."""
+        placed = zip(self.offsets, self.requests, strict=True)
+        return sorted(placed, key=lambda item: (item[1].first, item[1].last, item[0]))
+
     @property
     def ratio(self) -> float:
         """The ratio size_bytes / lower_bound_bytes, or 1.0 for an empty arena."""

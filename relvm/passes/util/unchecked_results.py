@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, If, MatchCast, Module, Var
-
-
-def is_tail_binding(block: Block, binding: Binding | MatchCast) -> bool:
-    """Return whether `binding` is the last one of the block, and its variable is the result of the block."""
-    return binding is block.bindings[-1] and binding.var == block.result
+from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, FunctionRef, If, Module, Var
+from relvm.ir.visitor import tail_calls
 
 
 def find_closures(block: Block) -> dict[Var, str]:
@@ -32,7 +28,10 @@ def find_unchecked_functions(module: Module) -> set[str]:
     would mean that it is no longer a tail call.  Instead, the result is checked by the caller of the function that
     makes the tail call.
     """
-    callees = {f.name: set(_tail_callees(f.block, find_closures(f.block))) for f in module.functions}
+    callees = {}
+    for function in module.functions:
+        closures = find_closures(function.block)
+        callees[function.name] = {_callee_name(call.callee, closures) for call in tail_calls(function.block)}
     found: set[str] = set()
     while new := {name for name, tails in callees.items() if not tails.isdisjoint({None, *found})} - found:
         found |= new
@@ -54,15 +53,3 @@ def _callee_name(callee: Expr, closures: dict[Var, str]) -> str | None:
     if isinstance(callee, FunctionRef):
         return callee.name
     return closures.get(callee) if isinstance(callee, Var) else None
-
-
-def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None]:
-    """Yield the name of each function that `block` calls in tail position, or None for the call of a function value."""
-    if not block.bindings or not is_tail_binding(block, block.bindings[-1]):
-        return
-    match block.bindings[-1].value:
-        case Call(callee=callee):
-            yield _callee_name(callee, closures)
-        case If(_, Block() as then, Block() as orelse):
-            yield from _tail_callees(then, closures)
-            yield from _tail_callees(orelse, closures)
