@@ -7,11 +7,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support import modes
 from support.browser import browser  # noqa: F401  (a fixture)
-from support.stages import may_hold, stage_of
+from support.stages import may_hold, stages_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    modes.COMPILES = config.option.markexpr != "fast"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -21,7 +26,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        item.add_marker(stage_of(item.nodeid.removeprefix("tests/")))
+        stages = stages_of(item.nodeid.removeprefix("tests/"))
+        for stage in ("full",) if "browser" in item.fixturenames else stages:
+            item.add_marker(stage)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

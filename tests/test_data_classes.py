@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 
 import pytest
+from support.documents import ROOT
 
 from relvm.data_classes import record, value_record
 from relvm.ir.dtypes import ALL_DTYPES, DType
@@ -50,3 +54,15 @@ def test_records_are_compared_by_identity_and_value_records_by_their_fields() ->
 
     assert Point(1) != Point(1) and len({Point(1), Point(1)}) == 2
     assert Value(1) == Value(1) != Value(2) and len({Value(1), Value(1)}) == 1
+
+
+def test_no_option_of_a_dataclass_is_the_default() -> None:
+    """`frozen=False` is not written, for example."""
+    defaults = inspect.signature(dataclasses.dataclass).parameters
+    count = 0
+    for path in sorted((ROOT / "relvm").rglob("*.py")):
+        for options in re.findall(r"@dataclass\((.*?)\)", path.read_text(), re.DOTALL):
+            for name, value in re.findall(r"(\w+)=(\w+)", options):
+                count += 1
+                assert value != repr(defaults[name].default), f"{path}: {name}={value}"
+    assert count > 100

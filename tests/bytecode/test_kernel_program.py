@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from relvm.bytecode.kernel_printer import kernel_listing
+from relvm.bytecode.kernel_printer import enclosing_loops, kernel_listing
 from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS
@@ -41,6 +43,21 @@ def test_the_program_has_a_listing() -> None:
     listing = kernel_listing(decode_kernel(content))
     assert "invoke rvm_copy_bytes(dst=b2[s1], src=b0[s1], bytes=s2)" in listing
     assert "fail TYPE_ERROR 'values %lld and %lld' (s2, s1)" in listing
+
+
+LOOPS = [row for row in KERNEL_OPCODES if row.name in ("loop", "strips", "blocks", "parallel")]
+
+
+@pytest.mark.parametrize("outer", LOOPS, ids=lambda row: row.name)
+@pytest.mark.parametrize("inner", LOOPS, ids=lambda row: row.name)
+def test_instructions_know_the_loops_around_them(outer: Any, inner: Any) -> None:
+    """The first instruction of a loop states the instruction after it, with the letter `j`."""
+    code = [
+        (OPCODES[loop.name], *(end if letter == "j" else 0 for letter in loop.operands))
+        for loop, end in ((outer, 4), (inner, 3))
+    ]
+    program = replace(PROGRAM, code=(*code, *[(OPCODES["end"],)] * 3))
+    assert enclosing_loops(program) == ((), (0,), (0, 1), (0,), ())
 
 
 def test_programs_that_are_cut_off_or_too_long_are_rejected() -> None:

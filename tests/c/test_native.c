@@ -2,6 +2,8 @@
 
    The library is native_library.c; its path is the first argument. */
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "scalar_ops.h"
 #include "run.h"
@@ -192,6 +194,24 @@ static void a_missing_symbol_is_named(void) {
   image_native(&program, TRIPLE, "", library, library_bytes);
   CHECK_FAILS(image_load(&program, &exe, &error), RVM_BAD_EXECUTABLE,
               "the native code does not define the symbol absent", error);
+  loaded_release(&exe);
+}
+
+/* A limit of the size of files has the effect of a full disk. */
+static void a_failed_write_is_reported(void) {
+  image program = {0};
+  loaded exe;
+  rvm_value error;
+  struct rlimit limit;
+  build(&program);
+  image_native(&program, TRIPLE, "", library, library_bytes);
+  CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const struct rlimit small = {100, limit.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  rvm_status status = image_load(&program, &exe, &error);
+  CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "cannot write a temporary file", error);
   loaded_release(&exe);
 }
 
@@ -541,6 +561,7 @@ int main(int count, char **arguments) {
   another_abi_version_may_be_loaded_for_elsewhere();
   a_malformed_header_is_refused();
   a_missing_symbol_is_named();
+  a_failed_write_is_reported();
   native_and_bytecode_call_each_other();
   each_executable_has_a_library_of_its_own();
   a_routine_may_end_with_a_call();

@@ -175,6 +175,10 @@ static void long_messages_are_cut(void) {
   const char *message = error.as.error->message;
   CHECK(strlen(message) == 1 << 16 && strcmp(message + strlen(message) - 4, "x...") == 0);
   rvm_value_release(&error);
+  text[1 << 16] = 0;
+  CHECK(rvm_fail(&error, RVM_ASSERTION_ERROR, "%s", text) == RVM_ASSERTION_ERROR);
+  CHECK(strcmp(error.as.error->message, text) == 0);
+  rvm_value_release(&error);
 }
 
 static void arrays_grow_and_keep_what_they_have(void) {

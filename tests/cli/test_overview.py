@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import math
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from relvm.cli.arguments import Words
+from relvm.cli.arguments import Number, Words
 from relvm.cli.help import COMMANDS
+from relvm.cli.list_tables import _TABLES
 from relvm.cli.main import main, make_parser
+from relvm.errors import RelvmArgumentError
 
 PARSERS = make_parser(COMMANDS).get_default("parsers")
 EXAMPLES = {name: parser.example for name, parser in PARSERS.items()}
@@ -55,6 +60,24 @@ def test_an_unknown_command(arguments: list[str], message: str, capsys: pytest.C
     assert message in capsys.readouterr().err
 
 
+NUMBERS = [
+    (command, action) for command, parser in PARSERS.items() for action in parser._actions if isinstance(action, Number)
+]
+
+
+@pytest.mark.parametrize(("command", "action"), NUMBERS, ids=lambda each: str(getattr(each, "dest", each)))
+def test_a_number_has_limits(command: str, action: Number) -> None:
+    """An integer without another limit must fit in 64 bits."""
+    assert action.type is not int or action.most in (math.inf, 2**63 - 1) or action.most < 2**20
+    options = argparse.Namespace()
+    for value in {action.least, min(action.most, 2**63 - 1)}:
+        action(PARSERS[command], options, value)
+        assert getattr(options, action.dest) == value
+    for value in {action.least - 1, action.most + 1, math.nan} - {math.inf}:
+        with pytest.raises(RelvmArgumentError, match=f"{action.option_strings[0]}.*: expected at least"):
+            action(PARSERS[command], options, value)
+
+
 CHOICES = {
     (command, action.option_strings[0], choice)
     for command, parser in PARSERS.items()
@@ -90,6 +113,16 @@ def test_targets_are_suggested(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for word, target in (("bytcode", "bytecode"), ("byte", "bytecode"), ("Numpy", "numpy"), ("x86_64-v3", "x86-64-v3")):
         assert main(["run", str(tmp_path / "m.relvm"), "--random", "--target", word]) == 1
         assert f"; did you mean {target}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", sorted(_TABLES))
+def test_a_table_has_a_line_for_each_row(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the reader is not a terminal.  Of a description, the first line is printed."""
+    assert main([command]) == 0
+    lines, rows = capsys.readouterr().out.splitlines(), _TABLES[command][1]()
+    for line, row in zip(lines, rows, strict=True):
+        cells = [*filter(None, (*row[:-1], row[-1].partition("\n")[0]))]
+        assert re.split(" {2,}", line, maxsplit=len(cells) - 1) == cells
 
 
 def test_entries_of_the_tables_by_name(capsys: pytest.CaptureFixture[str]) -> None:

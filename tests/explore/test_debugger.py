@@ -25,6 +25,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.explore import Debugger
+from relvm.explore.draw.format_value import describe_value
 from relvm.frontend.script import script
 from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
@@ -288,6 +289,13 @@ def test_values_of_every_kind_are_shown_in_short() -> None:
         debugger.break_at("main:1")
         debugger.run("main")
         assert [row.shown for row in debugger.registers()] == ["(1, 2.5, 'text', None, ...)"]
+
+
+def test_values_that_are_nested_deeply_are_shown_to_a_depth() -> None:
+    nested: list = []
+    for shown in ("[]", "[[]]", "[[[]]]", "[[[[]]]]", "[[[[list of 0]]]]", "[[[[list of 1]]]]"):
+        assert describe_value(nested) == shown
+        nested = [nested]
 
 
 # ---- NaN, errors, interruption ----

@@ -164,6 +164,14 @@ REFUSED = {
         ),
         "Range",
     ),
+    "fewer steps than axes": (
+        text("a = Constant <value_ints = [0, 1]> () s = Constant <value_ints = [1]> () y = Slice (x, a, a, a, s)"),
+        "the node is malformed",
+    ),
+    "fewer axes than bounds": (
+        text("b = Constant <value_ints = [1, 1]> () a = Constant <value_ints = [1]> () y = Slice (x, b, b, a, b)"),
+        "the node is malformed",
+    ),
     "a scale of infinity": (
         make_model([helper.make_node("Resize", ["x", "", "s"], ["y"])], [X], ["y"], {"s": F([1, np.inf])}),
         "Resize",

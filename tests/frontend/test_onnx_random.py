@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from frontend.onnx_models import parse_model
@@ -66,6 +68,23 @@ def test_numbers_are_distributed_as_asked_for(made) -> None:
     assert classes.dtype == np.int64 and classes.shape == (20000, 3)
     np.testing.assert_allclose(np.bincount(classes.reshape(-1), minlength=4) / classes.size, shares, atol=0.01)
     assert halves.dtype == np.float16 and abs(halves.astype(np.float64).mean() - 0.5) < 0.01
+
+
+def test_numbers_of_a_seed_are_those_of_splitmix64() -> None:
+    """The seed is the pattern of bits of its float, which the second multiplier spreads."""
+
+    def split_mix(state: int) -> int:
+        first = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        second = (first ^ first >> 27) * 0x94D049BB133111EB % 2**64
+        return second ^ second >> 31
+
+    (bits,) = struct.unpack("<I", struct.pack("<f", 3.0))
+    states = [(bits * 0x94D049BB133111EB + i * 0x9E3779B97F4A7C15) % 2**64 for i in range(5)]
+    for number, digits in ((1, 24), (11, 53)):
+        model = parse_model(f"g () => (y) {{ y = RandomUniform<shape = [5], seed = 3.0, dtype = {number}>() }}")
+        expected = [(split_mix(state) >> 64 - digits) / 2**digits for state in states]
+        for machine in machines(from_onnx(model), FEWER_WAYS).values():
+            assert plain(machine["main"]()).tolist() == expected
 
 
 def test_every_round_of_a_loop_has_its_own() -> None:

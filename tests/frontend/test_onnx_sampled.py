@@ -135,6 +135,14 @@ def test_pools_are_undone() -> None:
     against_onnxruntime(model, numbers(1, 1, 4, 6), np.array([1, 1, 4, 6]))
 
 
+def test_pools_with_padding_are_undone() -> None:
+    window = "kernel_shape = [2, 3], strides = [2, 3], pads = [1, 2, 1, 1]"
+    model = parse_model(
+        f"g (float[n, c, 4, 6] x) => (a) {{ y, at = MaxPool <{window}> (x) a = MaxUnpool <{window}> (y, at) }}"
+    )
+    against_onnxruntime(model, numbers(1, 1, 4, 6))
+
+
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_determinants(kind: str) -> None:
     model = parse_model(f"g ({kind}[n, m, m] x) => (y) {{ y = Det(x) }}", 11)

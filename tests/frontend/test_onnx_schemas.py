@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnxruntime.capi import _pybind_state
 
-from relvm.frontend.onnx import node_schemas
+from relvm.frontend.onnx import node_schemas, registry
 from relvm.frontend.onnx.node_schemas import definition_of, schema_of, table_text
 
 
@@ -51,3 +58,66 @@ def test_opsets_newer_than_the_file_are_looked_up_in_the_onnx_package(monkeypatc
     assert asdict(schema_of("", "Add", 14)) == asdict(expected)
     assert schema_of("", "Nonsense", 14) is None
     schema_of.cache_clear()
+
+
+def _value(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _default_values() -> dict[tuple[str, str, str], list[Any]]:
+    """Return, for (domain, operator, attribute), the default values in all versions of the operator's schema."""
+    found: dict[tuple[str, str, str], list[Any]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        for name, each in schema.attributes.items():
+            if each.default_value.type:
+                found.setdefault((schema.domain, schema.name, name), []).append(_value(each.default_value))
+    for schema in _pybind_state.get_all_operator_schema():
+        for name, each in schema.attributes.items():
+            if schema.domain == "com.microsoft" and each._default_value:
+                value = _value(onnx.AttributeProto.FromString(each._default_value))
+                found.setdefault((schema.domain, schema.name, name), []).append(value)
+    return found
+
+
+def _functions_of(converter: Callable[..., Any]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield a converter and the functions of converters that it names, directly or not, each with its syntax tree."""
+    found, to_read = {converter}, [converter]
+    while to_read:
+        function = to_read.pop()
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        yield f"{function.__module__}.{function.__qualname__}", tree
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        named = {value for name, value in function.__globals__.items() if name in names and inspect.isfunction(value)}
+        new = {each for each in named if each.__module__.startswith("relvm.frontend.onnx.ops")} - found
+        found |= new
+        to_read += new
+
+
+def test_missing_attributes_have_the_default_values_of_the_schemas() -> None:
+    """If several operators share a function, its default value is compared with those of all these operators."""
+    registry.import_converters()
+    defaults, compared, wrong = _default_values(), set(), set()
+    for (domain, op_type), converter in registry._converters.items():
+        for place, tree in _functions_of(converter):
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Call(ast.Attribute(attr="attribute"), [ast.Constant(name), default]):
+                        expected = defaults.get((domain, op_type, name))
+                    case ast.Call(ast.Attribute(attr="axis"), [default, _]):
+                        name, expected = "axis", defaults.get((domain, op_type, "axis"))
+                    case _:
+                        continue
+                if expected is None or not _is_literal(default):
+                    continue
+                value = ast.literal_eval(default)
+                value = float(np.float32(value)) if isinstance(value, float) else value
+                compared.add((place, name))
+                if value not in expected:
+                    wrong.add(f"{place}: {name} is {value} by default, expected {expected} for {op_type}")
+    assert sorted(wrong) == []
+    assert len(compared) > 150
+
+
+def _is_literal(node: ast.AST) -> bool:
+    return all(isinstance(each, ast.Constant | ast.List | ast.UnaryOp | ast.USub | ast.Load) for each in ast.walk(node))

@@ -313,3 +313,32 @@ REFUSED = [
 def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(RelvmError, match=message):
         from_onnx(parse_model(text))
+
+
+@pytest.mark.parametrize("position", range(-4, 5))
+def test_positions_that_are_known(position: int) -> None:
+    """A negative position counts from the end.  SequenceInsert also takes the position after the last item."""
+    nodes = {
+        "SequenceAt": "y = SequenceAt (s, p)",
+        "SequenceErase": "t = SequenceErase (s, p) y = ConcatFromSequence <axis = 0> (t)",
+        "SequenceInsert": "t = SequenceInsert (s, x, p) y = ConcatFromSequence <axis = 0> (t)",
+    }
+    for op, text in nodes.items():
+        model = parse_model(f"""g (float[4] x, float[4] a, float[4] b) => (y) {{
+          p = Constant <value = int64 {{{position}}}> ()
+          s = SequenceConstruct (a, b, x)
+          {text} }}""")
+        items = [X[1], X[2], X[0]]
+        if not -3 <= position < 3 + (op == "SequenceInsert"):
+            with pytest.raises(RelvmIndexError, match="out of range"):
+                c_answers(model, [X[0], X[1], X[2]])
+            continue
+        if op == "SequenceAt":
+            expected = items[position]
+        else:
+            place = position + 3 if position < 0 else position
+            kept = (
+                [*items[:place], X[0], *items[place:]] if op == "SequenceInsert" else items[:place] + items[place + 1 :]
+            )
+            expected = np.concatenate(kept)
+        assert_answers(c_answers(model, [X[0], X[1], X[2]]), [expected])

@@ -82,6 +82,11 @@ def test_every_dtype_is_read(tmp_path: Path) -> None:
         assert not array.size or not found[name].flags.writeable
 
 
+def test_a_file_without_tensors(tmp_path: Path) -> None:
+    write(tmp_path, b"{}")
+    assert read_weights(tmp_path / "w.safetensors") == {}
+
+
 def test_elements_need_not_be_aligned(tmp_path: Path) -> None:
     entries = {"a": entry("U8", [1], 0, 1), "b": entry("F32", [2], 1, 9)}
     write(tmp_path, json.dumps(entries).encode(), b"\7" + np.float32([1, 2]).tobytes())

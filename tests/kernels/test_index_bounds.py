@@ -30,6 +30,7 @@ PROVEN = (
     "for i in parallel(l) { let q = at[i]\n if 0 <= q and q < n { let a = x[q] } }",
     "for i in parallel(l) { if 5 == at[i] { if n > 5 { let a = x[at[i]] } } }",
     "for i in simd(n) { let a = x[max(i - 1, 0)] + x[min(i + 1, n - 1)] }",
+    "for i in simd(n) { let a = x[max(i, 0 - 9223372036854775807 - 1)] + x[min(i, 9223372036854775807)] }",
     "for i in range(n) { for j in simd(m) { let a = y[i, j] } }",
     "for t in parallel(n // 4) { for c in range(4) { let a = x[t * 4 + c] } }",
     "for i in simd(2 * n) { let a = x[i // 2] }",

@@ -77,6 +77,12 @@ def suppression_samples() -> Iterator[Sample]:
             numbers = np.array(limit), np.array(overlap, np.float32), np.array(threshold, np.float32)
             yield Sample("non_max_suppression", (boxes, scores, *numbers), {"centred": centred}, _KEEP4)
 
+    boxes = np.array([[[0, 0, 2, 2], [0, 0, 2, 1], [5, 5, 6, 6]]], np.float32)  # the first two share half of their area
+    scores = np.array([[[0.75, 0.5, 0.25]]], np.float32)
+    for overlap, threshold in itertools.product((0.5, -1.0), (0.25, -1.0)):
+        numbers = np.array(3), np.array(overlap, np.float32), np.array(threshold, np.float32)
+        yield Sample("non_max_suppression", (boxes, scores, *numbers), {"centred": False}, _KEEP4)
+
 
 def row_samples() -> Iterator[Sample]:
     for dtype in ("bool", *NUMBERS):

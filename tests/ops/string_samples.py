@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -56,6 +57,11 @@ def string_samples() -> Iterator[Sample]:
         yield sample("string_match", x, compile_pattern(pattern))
         yield sample("string_tokens", x, compile_pattern(pattern))
         yield sample("string_tokens", words, compile_pattern(pattern))
+    neighbors = strings("", *"a\0", *map("".join, itertools.product("aZ_09 -\n\0\1é", repeat=2)))
+    for anchor, flags in itertools.product(("^", "$", r"\b", r"\B"), ("s", "ms")):
+        yield sample("string_match", neighbors, compile_pattern(f"(?{flags}){anchor}.*"))
+        yield sample("string_match", neighbors, compile_pattern(f"(?{flags}).{anchor}."))
+        yield sample("string_match", neighbors, compile_pattern(f"(?{flags}).*{anchor}"))
     for dtype in INTEGERS:
         yield sample("string_of_number", array(dtype, 3, 4))
         limits = np.iinfo(array(dtype, 1).dtype)

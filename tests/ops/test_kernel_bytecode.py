@@ -14,20 +14,21 @@ from typing import Any
 import cffi
 import numpy as np
 import pytest
-from harness import Call, Kernels, _fill
+from harness import Call, Kernels, _fill, function_of
 from ops.samples import SAMPLES, Sample
-from test_operators import assert_gives_what_numpy_gives, numpy_result, static_result, static_type, symbolic_types
+from support.modes import plain
+from test_operators import SAMPLED, assert_result, naming, numpy_result, static_type, symbolic_types
 
 import relvm.errors
+from relvm import vm
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import decode_kernel
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.errors import RelvmFormatError
 from relvm.ir.dtypes import F32
-from relvm.ir.expr import KernelCall
+from relvm.ir.expr import Module
 from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
 from relvm.ir.operator import find_operator
-from relvm.ir.types import TupleType
 from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.tables import KERNEL_OPCODES, STATUS, csrc_directory, include_flags, runtime_sources
@@ -40,7 +41,7 @@ int rvm_kernel_program_read(const void *, int64_t, program *, rvm_value *);
 int test_run(const program *, const rvm_value *, int32_t, rvm_value *);
 """
 _ON_STRIPS = {"view", "view_written", "gather", "strided", "scatter", "store_strided", "choose", "move", "iota", "fill"}
-pytestmark = pytest.mark.skipif(_GCC is None, reason="no gcc")
+needs_gcc = pytest.mark.skipif(_GCC is None, reason="no gcc")
 
 
 @functools.cache
@@ -58,7 +59,7 @@ def runtime() -> tuple[cffi.FFI, Any]:
 
 
 class Program:
-    """A program that the verifier has accepted.  `run` works like Library.run in harness.py, but has no kernel name."""
+    """A program that the verifier has accepted, to run without a machine."""
 
     def __init__(self, content: bytes) -> None:
         ffi, library = runtime()
@@ -79,50 +80,50 @@ class Program:
             raise getattr(relvm.errors, STATUS[code].python_class)(message)
 
 
-class _Library:
-    """A library of one kernel, in the form that assert_gives_what_numpy_gives expects."""
+def calls_of(name: str, part: int) -> tuple[list[Call], list[Sample]]:
+    """Return calls with samples of an operator, and the sample of each call.
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def run(self, _: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        self.program.run(inputs, outputs)
-
-
-def kernels_of(name: str) -> tuple[Kernels, list[tuple[Sample, bool]]]:
-    """Return the kernels of all samples of an operator.
-
-    Also return, for each kernel, its sample and whether its sizes are symbolic.
+    part: 0 for each sample once, with static and symbolic sizes in turn, or 1 for the sizes that part 0 omits.
     """
     calls, cases = [], []
-    for sample in SAMPLES:
-        if sample.op != name:
-            continue
-        variants = {False: tuple(map(static_type, sample.args))}
+    for number, sample in enumerate(sample for sample in SAMPLES if sample.op == name):
+        variants = [tuple(map(static_type, sample.args))]
         if sample.keep is not None:
-            variants[True] = symbolic_types(sample)[0]
-        for is_symbolic, types in variants.items():
+            variants.insert(number % 2, symbolic_types(sample)[0])
+        for types in variants[:1] if part == 0 else variants[1:]:
             calls.append(Call(find_operator(name), types, sample.attributes))
-            cases.append((sample, is_symbolic))
-    return Kernels(calls), cases
+            cases.append(sample)
+    return calls, cases
 
 
-@pytest.mark.parametrize("name", sorted({sample.op for sample in SAMPLES}))
+def check_bytecode(name: str, part: int) -> None:
+    calls, cases = calls_of(name, part)
+    functions = tuple(function_of(f"case{number}", call) for number, call in enumerate(calls))
+    machine = vm.VirtualMachine(vm.build(Module(functions), target="bytecode"))
+    for number, sample in enumerate(cases):
+        with naming(sample):
+            args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
+            if not sample.fails:
+                assert_result(sample, plain(machine[f"case{number}"](*args)))
+                continue
+            with pytest.raises(sample.fails) as meant:
+                numpy_result(sample)
+            with pytest.raises(sample.fails) as raised:
+                machine[f"case{number}"](*args)
+            assert str(meant.value) in str(raised.value)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
 def test_bytecode_gives_what_numpy_gives(name: str) -> None:
-    kernels, cases = kernels_of(name)
-    programs = {kernel: print_kernel_bytecode(value) for kernel, value in kernels.module.kernels}
-    for number, (sample, is_symbolic) in enumerate(cases):
-        runs = kernels.what_runs(number)
-        if not isinstance(runs, KernelCall):
-            continue
-        program = Program(programs[runs.kernel].encode())
-        values = symbolic_types(sample)[1] if is_symbolic else {}
-        if sample.fails:
-            expect_failure(sample, program)
-        else:
-            assert_gives_what_numpy_gives(sample, runs, _Library(program), values)
+    check_bytecode(name, 0)
 
 
+@pytest.mark.parametrize("name", sorted({sample.op for sample in SAMPLES if sample.keep is not None}))
+def test_bytecode_of_other_sizes_gives_what_numpy_gives(name: str) -> None:
+    check_bytecode(name, 1)
+
+
+@needs_gcc
 def test_multiply_add_of_scalars_and_strips() -> None:
     """Evaluate a chain of fused multiply-adds.  Some operands vary along the strip, and one result is used twice."""
     x, y, out = Buffer("x", F32, (600,)), Buffer("y", F32, (2,)), Buffer("out", F32, (600,))
@@ -142,29 +143,19 @@ def test_multiply_add_of_scalars_and_strips() -> None:
     np.testing.assert_array_equal(made, b[0] * b[1] + first_ * first_ + a * fixed_ + fixed_ + first_)
 
 
-def expect_failure(sample: Sample, program: Program) -> None:
-    with pytest.raises(sample.fails) as meant:
-        numpy_result(sample)
-    type_ = static_result(sample)
-    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-    made = [np.zeros(field.shape, field.dtype.numpy) for field in fields]
-    with pytest.raises(sample.fails) as raised:
-        program.run([arg for arg in sample.args if isinstance(arg, np.ndarray)], made)
-    assert str(raised.value) == str(meant.value)
-
-
 def test_programs_round_trip_and_have_a_listing() -> None:
-    kernels, _ = kernels_of("softmax")
+    kernels = Kernels(calls_of("softmax", 0)[0])
     for name, kernel in kernels.module.kernels:
         content = print_kernel_bytecode(kernel).encode()
         assert decode_kernel(content).encode() == content
         assert kernel_listing(decode_kernel(content), name).startswith(f"kernel {name}\n  b0: input f")
 
 
+@needs_gcc
 def test_damaged_programs_fail_or_stay_inside_their_buffers() -> None:
     """Change random words of the code.  Programs that the verifier accepts must not write outside the output buffer."""
-    kernels, cases = kernels_of("softmax")
-    sample = cases[0][0]
+    calls, cases = calls_of("softmax", 0)
+    kernels, sample = Kernels(calls), cases[0]
     program = print_kernel_bytecode(dict(kernels.module.kernels)[kernels.what_runs(0).kernel])
     x = np.ascontiguousarray(sample.args[0])
     content, code = program.encode(), np.array(program.code, object)

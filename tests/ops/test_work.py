@@ -22,7 +22,7 @@ def zeros(dtype: str, *shape: int) -> str:
 
 def profile(text: str, *shapes: tuple[int, ...], fused: bool = True, dtypes: Sequence[str] = ()) -> Profile:
     """Profile a run of main with inputs of zeros.  dtypes: the dtypes of the first inputs.  All others are f32."""
-    machine = vm.VirtualMachine(vm.build(parse_module(text), fused=fused))
+    machine = vm.VirtualMachine(vm.build(parse_module(text), target="bytecode", fused=fused))
     chosen = (*dtypes, *["float32"] * (len(shapes) - len(dtypes)))
     return machine.profile("main", *(np.zeros(shape, dtype) for shape, dtype in zip(shapes, chosen, strict=True)))
 

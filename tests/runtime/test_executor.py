@@ -145,3 +145,40 @@ def test_an_executor_needs_a_function_with_types() -> None:
 )
 def test_fields_of_a_type(text: str, fields: list[str] | None) -> None:
     assert tuple_fields(text) == fields
+
+
+class Foreign:
+    """An array of another package."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **arguments):
+        return self.array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return self.array
+
+
+@pytest.mark.parametrize("wrap", [lambda array: array, Foreign])
+def test_inputs_are_copied_when_they_are_set(wrap: Callable) -> None:
+    module = parse_module("def main(x: f32[2]) -> f32[2] = add(x, const(f32[2], [1, 1]))")
+    executor = vm.MachineExecutor(vm.VirtualMachine(vm.build(module, target="numpy")))
+    array = np.float32([1, 2])
+    executor.set_input("x", wrap(array))
+    array[:] = 7
+    executor.run()
+    assert executor.get_output(0).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_outputs_without_names_are_numbered(count: int) -> None:
+    types, values = ", ".join(["f32[2]"] * count), ", ".join("x" * count)
+    types, values = (types, values) if count == 1 else (f"({types})", f"({values})")
+    module = parse_module(f"def main(x: f32[2]) -> {types} = {values}")
+    executor = vm.MachineExecutor(vm.VirtualMachine(vm.build(module, target="numpy")))
+    names = ["output"] if count == 1 else [f"output{number}" for number in range(count)]
+    assert [executor.get_output_index(name) for name in names] == list(range(count))

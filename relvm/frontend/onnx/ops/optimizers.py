@@ -38,7 +38,7 @@ def _update_tensors(node: OnnxNode, kinds: int, step: Callable[..., tuple[Tensor
 @converts("Adagrad", domain=_TRAINING)
 def _adagrad(node: OnnxNode) -> tuple[Expr, ...]:
     decay, norm = node.attribute("decay_factor", 0.0), node.attribute("norm_coefficient", 0.0)
-    epsilon = node.attribute("epsilon", 0.0)
+    epsilon = node.attribute("epsilon", 1e-6)
 
     def step(
         rate: TensorExpr, time: TensorExpr, x: TensorExpr, gradient: TensorExpr, squares: TensorExpr
