@@ -4,8 +4,8 @@
    in the lowest bits of the column's byte.  Word w of a row, of 4 bytes, contains the bytes of columns w, 16 + w,
    32 + w and 48 + w: a shift and a mask of a vector of words give numbers of adjacent columns.  Zero points that are
    bytes have the same order.  A number q becomes (q - zero) * scale. */
-#ifndef GEMM_QUANTIZED_H
-#define GEMM_QUANTIZED_H
+#ifndef RELVM_GEMM_QUANTIZED_H
+#define RELVM_GEMM_QUANTIZED_H
 
 #include <stdint.h>
 
@@ -112,8 +112,9 @@ static inline RVM_ALWAYS_INLINE void rvm_dequantized_panel_f32(const rvm_dequant
 #else
 
 /* Returns dequantized element (p, j) of a panel. */
-static inline float rvm_dequantized(const void *b, int64_t bits, const float *scales, const void *zeros, int are_bytes,
-                                    int64_t block_groups, int64_t block_stride, int64_t p, int64_t j) {
+static inline float rvm_dequantized_element(const void *b, int64_t bits, const float *scales, const void *zeros,
+                                            int are_bytes, int64_t block_groups, int64_t block_stride, int64_t p,
+                                            int64_t j) {
   const int64_t count = 8 / bits, g = p / count, at = g / block_groups * block_stride;
   const int64_t byte = j % RVM_QUARTER * 4 + j / RVM_QUARTER;
   const int64_t number =
@@ -127,8 +128,8 @@ static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *a) {
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
       float sum = 0;
       for (int64_t p = 0; p < a->groups * 8 / a->bits; p++) {
-        const float value = rvm_dequantized(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes,
-                                            a->block_groups, a->block_stride, p, j);
+        const float value = rvm_dequantized_element(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes,
+                                                    a->block_groups, a->block_stride, p, j);
         sum = RVM_FMA_F32(a->a[r * a->a_stride + p], value, sum);
       }
       a->tile[r * RVM_PANEL_WIDTH + j] = sum;
@@ -139,8 +140,9 @@ static void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments 
   const int64_t count = 8 / a->bits;
   for (int64_t p = 0; p < a->groups * count; p++)
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++)
-      a->panel[p * RVM_PANEL_WIDTH + j] = rvm_dequantized(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes,
-                                                          a->block_groups, a->block_stride, a->first * count + p, j);
+      a->panel[p * RVM_PANEL_WIDTH + j] =
+          rvm_dequantized_element(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes, a->block_groups,
+                                  a->block_stride, a->first * count + p, j);
 }
 
 #endif

@@ -15,6 +15,8 @@ from relvm.kernels.conv.sliding_window import Window
 from relvm.kernels.conv.window_product import POSITIONS, can_multiply_windows
 from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS
 
+Shape = tuple[AnyDim, ...]
+
 _LARGE = 64  # stands for an unknown size of a spatial axis
 _TOLERANCE = 1.1  # how much longer packed weights may take for unknown sizes; for small images they save much more
 _WIDTH = WIDTHS[0]
@@ -22,9 +24,7 @@ _CACHE = 1 << 20  # bytes of weights that stay in the L2 cache
 _MEMORY = 10  # bytes that are read in a cycle from memory behind the L2 cache
 
 
-def is_window_product_faster(
-    x: tuple[AnyDim, ...], w: tuple[AnyDim, ...], out: tuple[AnyDim, ...], window: Window
-) -> bool:
+def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> bool:
     """Return whether `multiply_windows` takes less time than `convolve_windows` for a convolution with groups=1.
 
     If spatial sizes are unknown, the result holds for large images, and small ones decide if the times are similar.
@@ -44,11 +44,8 @@ def is_window_product_faster(
     sizes = _Sizes(
         batch, x[1], known_size(w[0]), tuple(dim if isinstance(dim, int) else _LARGE for dim in dims), window
     )
-    product, im2col = (
-        _window_product_cycles(sizes),
-        _im2col_cycles(sizes, shares_panels=wastes_vectors(sizes.positions) and x[0] != 1),
-    )
-    return product < im2col * (1 if known else _TOLERANCE)
+    im2col = _im2col_cycles(sizes, shares_panels=batch != 1 and wastes_vectors(sizes.positions))
+    return _window_product_cycles(sizes) < im2col * (1 if known else _TOLERANCE)
 
 
 def wastes_vectors(positions: AnyDim) -> bool:

@@ -15,7 +15,7 @@ import math
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
-from relvm.ir.symbolic import known_size
+from relvm.ir.symbolic import AnyDim, known_size, known_sizes
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS, for_each_tile, for_each_width
@@ -72,6 +72,16 @@ def _shape(window: Window, channels: int) -> _Shape | None:
     if shape.is_padded:
         chunk = min(chunk, _MAX_COPY // shape.max_plane_size)
     return _Shape(window, taps, reach, channels, min(chunk, channels)) if chunk and 0 < taps <= _MAX_TAPS else None
+
+
+def _block_sizes(dims: tuple[AnyDim, ...]) -> set[int] | None:
+    """Return the possible numbers of output positions of a block, or None if the output sizes `dims` are unknown."""
+    sizes = known_sizes((1, *dims)[-2:])
+    if sizes is None or 0 in sizes:
+        return None if sizes is None else {0}
+    across = min(sizes[1], POSITIONS)
+    down = min(sizes[0], POSITIONS // across)
+    return {i * j for i in (down, sizes[0] % down) for j in (across, sizes[1] % across)}
 
 
 def can_multiply_windows(window: Window) -> bool:
@@ -227,17 +237,17 @@ class _Block:
                 ),
             )
 
-        for_each_tile(k, k.let("count", self.count), ROWS, tile)
+        for_each_tile(k, k.let("count", self.count), ROWS, tile, _block_sizes(self.result.shape[2:]))
 
     def _store(self, column: Scalar, width: Scalar) -> None:
         """Generate code that passes the sums to the epilogue, STEP output positions of all filters at a time."""
         k = self.k
         with k.loop((self.count + (STEP - 1)) / STEP, name="group") as group:
-            for filters in range(0, min(_WIDTH, -(-self.filters // STEP) * STEP), STEP):
+            with k.loop((width + (STEP - 1)) / STEP, name="quarter") as quarter:
                 k.invoke(
                     "rvm_transposed_tile",
-                    tile=Address(self.transposed, Literal(filters * STEP, I64)),
-                    x=Address(self.sums, group * (STEP * _WIDTH) + filters),
+                    tile=Address(self.transposed, quarter * (STEP * STEP)),
+                    x=Address(self.sums, group * (STEP * _WIDTH) + quarter * STEP),
                     x_stride=_WIDTH,
                 )
             size = k.let("size", minimum(self.count - group * STEP, STEP))

@@ -550,19 +550,28 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
         k.store(panel, (p * pitch + count + j,), 0)
 
 
-def for_each_tile(k: KernelBuilder, rows: Scalar, size: int, body: Callable[[Scalar, int], None]) -> None:
+def for_each_tile(
+    k: KernelBuilder,
+    rows: Scalar,
+    size: int,
+    body: Callable[[Scalar, int], None],
+    possible: Collection[int] | None = None,
+) -> None:
     """Generate code that divides `rows` rows into tiles, by calling `body` with the first row and the number of rows.
 
-    size: the number of rows of a full tile, from 4 to 7.  If `rows` is unknown, the rest is divided into tiles of 4, 2
+    size: the number of rows of a full tile, from 4 to 7.
+    possible: the possible numbers of rows, or None if they are unknown.  The rest is then divided into tiles of 4, 2
     and 1 rows.
     """
     with k.loop(rows / size, name="group") as group:
         body(k.let("row", group * size), size)
     rest = k.let("rest", rows % size)
-    known = constant_value(rest)
-    if known is not None:
-        if known:
-            body(rows - known, known)
+    known = constant_value(rows)
+    counts = possible if known is None else (known,)
+    if counts is not None:
+        for count in sorted({number % size for number in counts} - {0}):
+            with k.branch(rest.eq(count)):
+                body(rows - rest, count)
         return
     for count in (4, 2, 1):
         if count < size:
