@@ -2,8 +2,8 @@
 
 The grid (convolutions.csv) has 300 convolutions of the models of benchmarks.models, without repetitions.  Each is
 measured with a bias and a relu, with each algorithm that can compute it, and with the one that relvm chooses.  The loss
-of the choice is its time divided by the time of the fastest algorithm.  With --peers, ONNX Runtime and, if it is
-installed, OpenVINO take part.
+of the choice is its time divided by the time of the fastest algorithm.  With --peers, ONNX Runtime and OpenVINO take
+part, if they are installed.
 
 Functions take turns.  A time is the minimum of many calls, because other programs only make calls slower.
 """
@@ -16,6 +16,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -23,6 +24,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from benchmarks.models.engines import onnxruntime_runner, openvino_runner
 from relvm import vm
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import BOOL
@@ -108,20 +110,9 @@ def _relvm(proto: onnx.ModelProto, x: np.ndarray, algorithm: str) -> Callable:
 
 
 def _peers(proto: onnx.ModelProto, x: np.ndarray) -> dict[str, Callable]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    found: dict[str, Callable] = {"onnxruntime": lambda: session.run(None, {"x": x})}
-    try:
-        import openvino
-    except ImportError:
-        return found
-    core = openvino.Core()
-    core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"})
-    request = core.compile_model(core.read_model(proto.SerializeToString()), "CPU").create_infer_request()
-    return found | {"openvino": lambda: request.infer({"x": x}, share_inputs=True, share_outputs=True)}
+    runners = {"onnxruntime": onnxruntime_runner, "openvino": openvino_runner}
+    found = {name: runner(proto.SerializeToString(), 1) for name, runner in runners.items() if find_spec(name)}
+    return {name: lambda run=run: run({"x": x}) for name, run in found.items()}
 
 
 def _milliseconds(runs: dict[str, Callable]) -> dict[str, float]:

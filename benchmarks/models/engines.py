@@ -52,23 +52,23 @@ class EngineProcess:
         self._process.communicate()
 
 
-def onnxruntime_runner(path: Path, threads: int) -> Callable[[Case], list[np.ndarray]]:
-    """Return a function that runs the model in ONNX Runtime."""
+def onnxruntime_runner(model: Path | bytes, threads: int) -> Callable[[Case], list[np.ndarray]]:
+    """Return a function that runs a model in ONNX Runtime.   model: the file, or its content."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     return lambda case: session.run(None, case)
 
 
-def _openvino_runner(path: Path, threads: int) -> Callable[[Case], list[np.ndarray]]:
-    """Return a function that runs the model in OpenVINO, with f32 arithmetic."""
+def openvino_runner(model: Path | bytes, threads: int) -> Callable[[Case], list[np.ndarray]]:
+    """Return a function that runs a model in OpenVINO, with f32 arithmetic.   model: the file, or its content."""
     import openvino
 
     core = openvino.Core()
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
-    request = core.compile_model(core.read_model(path), "CPU", settings).create_infer_request()
+    request = core.compile_model(core.read_model(model), "CPU", settings).create_infer_request()
 
     def run(case: Case) -> list[np.ndarray]:
         found = request.infer(case, share_inputs=True, share_outputs=True)
@@ -77,25 +77,28 @@ def _openvino_runner(path: Path, threads: int) -> Callable[[Case], list[np.ndarr
     return run
 
 
-def _relvm_machine(path: Path, threads: int):
-    """Return a machine with the model in compiled mode, and a function that returns the arguments for a case."""
+def _relvm_runner(path: Path, threads: int) -> tuple[Callable, Callable]:
+    """Return two functions: one runs a case in relvm's compiled mode, and the other returns the profile of a run."""
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
     module = from_onnx(path)
     machine = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=threads)
-    return machine, lambda case: [case[name] for name in module["main"].input_names]
+    main, names = machine["main"], module["main"].input_names
+    return (
+        lambda case: main(*(case[name] for name in names)),
+        lambda case: machine.profile("main", *(case[name] for name in names)),
+    )
 
 
 def _serve(name: str, engine: str, threads: int) -> None:
     """Answer requests from stdin, one line each, until stdin ends."""
     path, cases = MODELS[name].path(), MODELS[name].cases()
+    profile: Callable | None = None
     if engine == "relvm":
-        machine, arguments_of = _relvm_machine(path, threads)
-        main = machine["main"]
-        run = lambda case: main(*arguments_of(case))  # noqa: E731
+        run, profile = _relvm_runner(path, threads)
     else:
-        run = (onnxruntime_runner if engine == "onnxruntime" else _openvino_runner)(path, threads)
+        run = (onnxruntime_runner if engine == "onnxruntime" else openvino_runner)(path, threads)
     for line in sys.stdin:
         number, what, *arguments = json.loads(line)
         case = cases[number]
@@ -107,7 +110,8 @@ def _serve(name: str, engine: str, threads: int) -> None:
             results = results if isinstance(results, (tuple, list)) else [results]
             np.savez(arguments[0], **{str(n): np.asarray(result) for n, result in enumerate(results)})
         else:
-            answer = [_share_of_peak([machine.profile("main", *arguments_of(case)) for _ in range(_PROFILES)])]
+            assert profile is not None
+            answer = [_share_of_peak([profile(case) for _ in range(_PROFILES)])]
         print(json.dumps(answer), flush=True)
 
 

@@ -21,24 +21,6 @@ static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
 
 enum { RVM_LONG_RUN = 16 }; /* the number of elements from which on memcpy is faster than a loop */
 
-/* Copies `rows` rows of x to dst with zeros on both sides.  In each row, columns [data_begin, data_end) of dst become
-   elements of x that are `step` apart, and columns [begin, data_begin) and [data_end, end) become 0.  Requires begin <=
-   data_begin <= data_end <= end. */
-static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_arguments *args) {
-  float *dst = args->dst;
-  const float *x = args->x;
-  const int64_t dst_stride = args->dst_stride, x_stride = args->x_stride, step = args->step, rows = args->rows;
-  const int64_t begin = args->begin, data_begin = args->data_begin, data_end = args->data_end, end = args->end;
-  for (int64_t row = 0; row < rows; row++, dst += dst_stride, x += x_stride) {
-    for (int64_t j = begin; j < data_begin; j++) dst[j] = 0;
-    if (step == 1 && data_end - data_begin >= RVM_LONG_RUN)
-      memcpy(dst + data_begin, x, (size_t)(data_end - data_begin) * sizeof *x);
-    else
-      for (int64_t j = data_begin; j < data_end; j++) dst[j] = x[(j - data_begin) * step];
-    for (int64_t j = data_end; j < end; j++) dst[j] = 0;
-  }
-}
-
 /* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become elements of x, from
    x[source] on, at the distance `step` of rvm_fill_runs_f32.  The other columns become 0. */
 typedef struct rvm_run_of_columns {
@@ -72,6 +54,17 @@ static inline void rvm_fill_runs_f32(float *dst, const float *x, int64_t step, c
       rvm_copy_short_run_f32(dst + run.data_begin, x + run.source, size);
     for (int64_t j = run.data_end; j < run.end; j++) dst[j] = 0;
   }
+}
+
+/* Copies `rows` rows of x to dst with zeros on both sides.  In each row, columns [data_begin, data_end) of dst become
+   elements of x that are `step` apart, and columns [begin, data_begin) and [data_end, end) become 0.  Requires begin <=
+   data_begin <= data_end <= end. */
+static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_arguments *args) {
+  const rvm_run_of_columns run = {args->begin, args->data_begin, args->data_end, args->end, 0};
+  const int64_t dst_stride = args->dst_stride, x_stride = args->x_stride, step = args->step, rows = args->rows;
+  float *dst = args->dst;
+  const float *x = args->x;
+  for (int64_t row = 0; row < rows; row++, dst += dst_stride, x += x_stride) rvm_fill_runs_f32(dst, x, step, &run, 1);
 }
 
 /* Writes a part of the im2col matrix of a 2-d convolution to a panel.  A row of the matrix is a channel and a position
@@ -203,6 +196,16 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes ri
 #endif
 }
 
+/* Divides the columns of a tile into vectors: calls function(args, vectors, column) with constant numbers of vectors.
+ */
+#define RVM_FOR_TILE_COLUMNS(function, args)                                                        \
+  const int vectors = ((int)(args)->columns + RVM_LANES - 1) / RVM_LANES;                           \
+  const int rest = vectors % RVM_TILE_VECTORS, full = (vectors - rest) * RVM_LANES;                 \
+  for (int j = 0; j < full; j += RVM_TILE_VECTORS * RVM_LANES) function(args, RVM_TILE_VECTORS, j); \
+  if (rest == 3) function(args, 3, full);                                                           \
+  if (rest == 2) function(args, 2, full);                                                           \
+  if (rest == 1) function(args, 1, full);
+
 /* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers.  args->rows and `vectors` must be
    constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_arguments *args, int vectors,
@@ -279,13 +282,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
    Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of them are also
    computed. */
 static inline RVM_ALWAYS_INLINE void rvm_window_tile_f32(const rvm_window_tile_f32_arguments *args) {
-  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
-  const int rest = vectors % RVM_TILE_VECTORS;
-  int j = 0;
-  for (; j + width <= vectors * RVM_LANES; j += width) rvm_window_tile_in_registers(args, RVM_TILE_VECTORS, j);
-  if (rest == 3) rvm_window_tile_in_registers(args, 3, j);
-  if (rest == 2) rvm_window_tile_in_registers(args, 2, j);
-  if (rest == 1) rvm_window_tile_in_registers(args, 1, j);
+  RVM_FOR_TILE_COLUMNS(rvm_window_tile_in_registers, args)
 }
 
 /* Computes the sum over p < depth of a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.
@@ -293,13 +290,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_f32(const rvm_window_tile_f
    Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of them are also
    computed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
-  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
-  const int rest = vectors % RVM_TILE_VECTORS;
-  int j = 0;
-  for (; j + width <= vectors * RVM_LANES; j += width) rvm_tile_in_registers(args, RVM_TILE_VECTORS, j);
-  if (rest == 3) rvm_tile_in_registers(args, 3, j);
-  if (rest == 2) rvm_tile_in_registers(args, 2, j);
-  if (rest == 1) rvm_tile_in_registers(args, 1, j);
+  RVM_FOR_TILE_COLUMNS(rvm_tile_in_registers, args)
 }
 
 /* Computes the sums of `rows` rows and `vectors` vectors of columns in registers.  For each entry of `offsets`, each

@@ -13,7 +13,7 @@ enum { ROW = 8 }; /* arguments that are passed without an allocation */
 
 /* ---- calls from Python ---- */
 
-/* The arguments of a call, and the indices of the arguments of which the row owns a reference. */
+/* A row of arguments.  It borrows their references, except those whose indices are in `owned`. */
 typedef struct {
   int32_t count, owned_count;
   rvm_value *values;

@@ -16,7 +16,7 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
-from relvm.kernels.conv.plan import wastes_vectors
+from relvm.kernels.conv.plan import is_flat, wastes_vectors
 from relvm.kernels.conv.sliding_window import (
     Window,
     for_each_tap,
@@ -100,8 +100,7 @@ def _without_product(x: Buffer, w: Buffer, window: Window, filters: int, groups:
     filters: the number of filters per group.
     """
     is_few = filters < ROWS
-    is_flat = w.shape[1] == 1 and len(window.sizes) == 2 and {*window.strides, *window.dilations} == {1}
-    if (is_few or is_flat) and not window.is_pointwise() and can_write_few_filters(x, w, window):
+    if (is_few or is_flat(w.shape[1], window)) and not window.is_pointwise() and can_write_few_filters(x, w, window):
         return write_few_filters
     return _conv_rows if is_few and groups > 1 else None
 

@@ -12,7 +12,7 @@ import math
 from relvm.data_classes import value_record
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window
-from relvm.kernels.conv.window_product import POSITIONS, can_multiply_windows
+from relvm.kernels.conv.window_product import blocks_of_positions, can_multiply_windows
 from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS
 
 Shape = tuple[AnyDim, ...]
@@ -36,8 +36,7 @@ def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> 
     dims = tuple(dim for dim in out[2:] if dim != 1)
     if not dims:
         return True
-    is_flat = w[1] == 1 and len(window.sizes) == 2 and {*window.strides, *window.dilations} == {1}
-    if is_flat or known_size(w[0]) < ROWS:  # see convolve_windows
+    if known_size(w[0]) < ROWS or is_flat(w[1], window):  # see convolve_windows
         return False
     known = all(isinstance(dim, int) for dim in dims)
     batch = x[0] if isinstance(x[0], int) else 1
@@ -46,6 +45,14 @@ def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> 
     )
     im2col = _im2col_cycles(sizes, shares_panels=batch != 1 and wastes_vectors(sizes.positions))
     return _window_product_cycles(sizes) < im2col * (1 if known else _TOLERANCE)
+
+
+def is_flat(channels: AnyDim, window: Window) -> bool:
+    """Return whether sums over window positions are faster than a product, whatever the number of filters.
+
+    channels: the number of channels per group.
+    """
+    return channels == 1 and len(window.sizes) == 2 and {*window.strides, *window.dilations} == {1}
 
 
 def wastes_vectors(positions: AnyDim) -> bool:
@@ -113,11 +120,8 @@ def _im2col_cycles(sizes: _Sizes, *, shares_panels: bool) -> float:
 
 def _window_product_cycles(sizes: _Sizes) -> float:
     """Return the estimated time of a product of windows and packed weights (`multiply_windows`)."""
-    high, wide = (1, *sizes.dims)[-2:]
-    across = max(min(wide, POSITIONS), 1)
-    down = max(min(high, POSITIONS // across), 1)
     total = 0.0
-    for lines, columns, count in _blocks(high, wide, down, across):
+    for lines, columns, count in blocks_of_positions(*(1, *sizes.dims)[-2:]):
         positions, groups = lines * columns, -(-lines * columns // STEP)
         product = store = 0.0
         for first in range(0, sizes.filters, _WIDTH):
@@ -130,13 +134,6 @@ def _window_product_cycles(sizes: _Sizes) -> float:
             copy = 3.0 * sizes.channels * -(-positions // ROWS) if sizes.positions >= 1024 else 0.0
         total += count * (max(product, _from_memory(sizes)) + store + copy)
     return sizes.batch * total
-
-
-def _blocks(high: int, wide: int, down: int, across: int) -> list[tuple[int, int, int]]:
-    """Return the lines, the columns and the number of each kind of block of `down` x `across` output positions."""
-    lines = [(down, high // down), (high % down, 1)]
-    columns = [(across, wide // across), (wide % across, 1)]
-    return [(i, j, m * n) for i, m in lines for j, n in columns if i * j * m * n]
 
 
 def _from_memory(sizes: _Sizes) -> float:

@@ -74,14 +74,21 @@ def _shape(window: Window, channels: int) -> _Shape | None:
     return _Shape(window, taps, reach, channels, min(chunk, channels)) if chunk and 0 < taps <= _MAX_TAPS else None
 
 
+def blocks_of_positions(high: int, wide: int) -> list[tuple[int, int, int]]:
+    """Return the lines, the columns and the number of each kind of block of an output of `high` x `wide` positions.
+
+    `multiply_windows` divides the output in the same way at run time.
+    """
+    across = max(min(wide, POSITIONS), 1)
+    down = max(min(high, POSITIONS // across), 1)
+    lines, columns = [(down, high // down), (high % down, 1)], [(across, wide // across), (wide % across, 1)]
+    return [(i, j, m * n) for i, m in lines for j, n in columns if i * j * m * n]
+
+
 def _block_sizes(dims: tuple[AnyDim, ...]) -> set[int] | None:
     """Return the possible numbers of output positions of a block, or None if the output sizes `dims` are unknown."""
     sizes = known_sizes((1, *dims)[-2:])
-    if sizes is None or 0 in sizes:
-        return None if sizes is None else {0}
-    across = min(sizes[1], POSITIONS)
-    down = min(sizes[0], POSITIONS // across)
-    return {i * j for i in (down, sizes[0] % down) for j in (across, sizes[1] % across)}
+    return None if sizes is None else {lines * columns for lines, columns, _ in blocks_of_positions(*sizes)}
 
 
 def can_multiply_windows(window: Window) -> bool:
