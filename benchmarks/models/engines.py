@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,9 @@ class EngineProcess:
         "peak" returns the share of the peak of the machine, for relvm.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([case, what, *arguments]) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # the engine has ended, so there is no answer
+            self._process.stdin.write(json.dumps([case, what, *arguments]) + "\n")
+            self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"the engine ended with status {self._process.wait()}")
@@ -49,7 +51,8 @@ class EngineProcess:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate()
+        with suppress(BrokenPipeError):
+            self._process.communicate()
 
 
 def onnxruntime_runner(model: Path | bytes, threads: int) -> Callable[[Case], list[np.ndarray]]:
