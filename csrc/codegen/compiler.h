@@ -16,7 +16,7 @@
 #define RVM_UNUSED
 #endif
 
-/* RVM_SHARED(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
+/* RVM_OUT_OF_LINE(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
    units with the kernels of a native library are compiled with -DRVM_SHARED=RVM_DECLARED, and one more unit for each
    header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls. */
 #define RVM_DECLARED(signature, ...) signature;
@@ -25,8 +25,8 @@
   __attribute__((visibility("hidden"))) signature { __VA_ARGS__ }
 #define RVM_DEFINED_HERE(signature, ...) \
   static RVM_UNUSED signature { __VA_ARGS__ }
-#ifndef RVM_SHARED
-#define RVM_SHARED RVM_DEFINED_HERE
+#ifndef RVM_OUT_OF_LINE
+#define RVM_OUT_OF_LINE RVM_DEFINED_HERE
 #endif
 
 /* Keeps the compiler from computing addresses that depend on `pointer` before this statement, where they would need
