@@ -1,4 +1,5 @@
-/* trees_of_dtype.h: the functions of trees.h for one dtype.  RVM_TREE_TYPE is the type of the elements, RVM_TREE_WORD
+/* trees_of_dtype.h: the functions of trees.h for one dtype.  RVM_TREE_TYPE is the type of the elements, RVM_TREE_IS_F32
+   states whether it is float, RVM_TREE_WORD is
    an unsigned integer of the same size, RVM_TREE_NAME(name) adds a suffix to the name of a function, and
    RVM_TREE_ARGUMENTS(name) is the type of its arguments. */
 
@@ -91,6 +92,12 @@ static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(tree_leaf)(const RVM_TREE_ARG
    entries: if 0, `values` has a row of `targets` values for each leaf.  Otherwise leaf i has the elements
    [starts[i], starts[i + 1]) of `values`, whose targets are the same elements of `entry_targets`. */
 static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * args) {
+#if RVM_TREE_IS_F32 && defined RVM_TREE_VECTORS
+  if (args->columns < 1 << 26) { /* otherwise, the indices of a gather are too small */
+    rvm_tree_vectors(args);
+    return;
+  }
+#endif
   const int64_t rows = args->rows, trees = args->trees, stride = args->columns + 1, targets = args->targets;
   const int64_t whole = rows / RVM_TREE_LANES * RVM_TREE_LANES;
   const uint32_t last = (uint32_t)args->node_count - 1;
@@ -123,4 +130,5 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
 #undef RVM_TREE_ARGUMENTS
 #undef RVM_TREE_NAME
 #undef RVM_TREE_WORD
+#undef RVM_TREE_IS_F32
 #undef RVM_TREE_TYPE

@@ -68,6 +68,12 @@ def _leaf_count(starts: int, values: int, targets: int) -> int:
     return 0 if targets == 1 else starts - 1 if starts else values // targets
 
 
+def _length(table: Buffer) -> int:
+    (size,) = table.shape
+    assert isinstance(size, int)
+    return size
+
+
 def _trees(
     k: KernelBuilder,
     inputs: list[Buffer],
@@ -82,9 +88,9 @@ def _trees(
     x, nodes, roots, depths, columns, starts, entry_targets, values = inputs
     (out,) = outputs
     rows, features = (as_scalar(dim, I64) for dim in x.shape)
-    trees, used = roots.shape[0], columns.shape[0]
-    node_count = nodes.shape[0] // (x.dtype.numpy.itemsize // 4)
-    leaves = _leaf_count(starts.shape[0], values.shape[0], targets)
+    trees, used, entries = _length(roots), _length(columns), _length(values)
+    node_count = _length(nodes) // (x.dtype.numpy.itemsize // 4)
+    leaves = _leaf_count(_length(starts), entries, targets)
     k.fail((features < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_ensemble: x has no features")
     most = max(min(_MOST_ROWS, _BLOCK_BYTES // ((used + 1) * x.dtype.numpy.itemsize)), 1)
     if isinstance(x.shape[0], int):
@@ -131,7 +137,7 @@ def _trees(
             aggregate=list(AGGREGATES).index(aggregate),
             targets=targets,
             leaves=leaves,
-            entries=values.shape[0] if starts.shape[0] else 0,
+            entries=entries if _length(starts) else 0,
             starts=Address(starts, zero),
             entry_targets=Address(entry_targets, zero),
             values=Address(values, zero),
@@ -192,18 +198,20 @@ def tree_ensemble(
         expect(is_valid, text, name, number, low, high, error=RelvmArgumentError)
     text = "tree_ensemble: aggregate is {!r}, expected one of {}"
     expect(aggregate in AGGREGATES, text, aggregate, tuple(AGGREGATES), error=RelvmArgumentError)
-    sizes = {}
+    sizes: dict[str, int] = {}
     tables = {"nodes": (nodes, I64), "roots": (roots, I32), "depths": (depths, I32), "columns": (columns, I32)}
-    tables |= {"starts": (starts, I32), "entry_targets": (entry_targets, I32), "values": (values, x.dtype)}
+    tables |= {"starts": (starts, I32), "entry_targets": (entry_targets, I32), "values": (values, x.known_dtype)}
     for name, (table, dtype) in tables.items():
         is_table = isinstance(table, TensorType) and table.dtype == dtype and table.rank == 1
         expect(is_table, "tree_ensemble: {} is {}, expected {}[_]", name, table, dtype)
         if table.shape is not None:
+            (size,) = table.shape
             text = "tree_ensemble: {} is {}, expected a size that is known at compile time"
-            expect(isinstance(table.shape[0], int), text, name, table, error=RelvmShapeError)
-            sizes[name] = table.shape[0]
+            expect(isinstance(size, int), text, name, table, error=RelvmShapeError)
+            assert isinstance(size, int)
+            sizes[name] = size
     if len(sizes) == len(tables):
-        _expect_sizes(sizes, targets, x.dtype.numpy.itemsize)
+        _expect_sizes(sizes, targets, x.known_dtype.numpy.itemsize)
     return TensorType(x.dtype, None, 3) if x.shape is None else TensorType(x.dtype, (blocks, x.shape[0], targets))
 
 
@@ -221,4 +229,4 @@ def _expect_sizes(sizes: dict[str, int], targets: int, itemsize: int) -> None:
             "entry_targets and values differ in length: {entry_targets} and {values}",
         ),
     ):
-        expect(is_valid, f"tree_ensemble: {problem.format(**sizes)}", error=RelvmShapeError)
+        expect(bool(is_valid), f"tree_ensemble: {problem.format(**sizes)}", error=RelvmShapeError)

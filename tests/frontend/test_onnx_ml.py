@@ -13,10 +13,12 @@ from onnx.reference import ReferenceEvaluator
 from support.modes import FEWER_WAYS, machines
 
 import relvm.ops as ops
+from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.ops.ml.tree_packing import MEMBER, Forest, pack_trees
 from relvm.frontend.onnx.ops.ml.tree_packing import MODES as ALL_MODES
+from relvm.ir.printer import print_module
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5
@@ -396,10 +398,8 @@ def test_packed_trees_give_what_their_definition_gives(dtype, targets: int, aggr
         forest = Forest(**random_graphs(random, np.array(modes), targets=targets))
         rows = random.choice(values, (20, FEATURES))
         packed = pack_trees(forest, np.dtype(dtype), aggregate, targets)
-        tables = (packed.nodes, packed.roots, packed.depths, packed.columns)
-        tables += (packed.starts, packed.entry_targets, packed.values)
         attributes = {"targets": targets, "aggregate": aggregate, "steps": packed.steps, "blocks": 1}
-        found = ops.tree_ensemble.numpy(rows, *tables, **attributes, offset_bits=packed.offset_bits)
+        found = ops.tree_ensemble.numpy(rows, *packed.tables(), **attributes, offset_bits=packed.offset_bits)
         weights: dict[tuple[int, int], float] = {}
         for leaf, target, weight in zip(forest.leaves, forest.targets, forest.weights, strict=True):
             if forest.is_leaf[leaf]:
@@ -445,3 +445,22 @@ def test_many_nodes_and_features_need_f64_records() -> None:
     forest = Forest(**arrays, targets=np.zeros(count + 1, int), weights=own[count:].astype(np.float32))
     packed = pack_trees(forest, np.dtype(np.float32), "sum", 1)
     assert (packed.values.dtype, len(packed.nodes), packed.steps) == (np.float64, 2 * len(own), 19)
+
+
+def test_the_bits_depend_neither_on_the_batch_nor_on_threads() -> None:
+    """The 4,500 trees are evaluated in two blocks."""
+    nodes, leaves = trees(45, 4)
+    attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+    for name in nodes.keys() | {"target_treeids", "target_nodeids", "target_ids", "target_weights"}:
+        attributes[name] = attributes[name] * 100
+    for name in ("nodes_treeids", "target_treeids"):
+        count = len(attributes[name]) // 100
+        attributes[name] = [tree + 45 * (at // count) for at, tree in enumerate(attributes[name])]
+    executable = vm.build(from_onnx(model("TreeEnsembleRegressor", 1, **attributes)), target="bytecode")
+    assert "blocks=2" in print_module(from_onnx(model("TreeEnsembleRegressor", 1, **attributes)))
+    rows = RANDOM.standard_normal((85, FEATURES)).astype(np.float32)
+    alone, together = (vm.VirtualMachine(executable, num_threads=threads)["main"] for threads in (1, 2))
+    expected = alone(rows).numpy()
+    np.testing.assert_array_equal(together(rows).numpy(), expected)
+    for begin, end in ((0, 1), (1, 18), (18, 85)):
+        np.testing.assert_array_equal(together(rows[begin:end]).numpy(), expected[begin:end])

@@ -60,11 +60,9 @@ def _scores(forest: Forest, x: TensorExpr, aggregate: str, targets: int) -> Tens
         x = x.cast(F64)
     trees, steps = len(forest.roots), packed.steps
     blocks = max(min(trees * steps // _BLOCK_STEPS, _MAX_BLOCKS, 64 // targets), 1)
-    tables = (packed.nodes, packed.roots, packed.depths, packed.columns)
-    tables += (packed.starts, packed.entry_targets, packed.values)
     parts = x.apply(
         ops.tree_ensemble,
-        *map(constant, tables),
+        *map(constant, packed.tables()),
         targets=targets,
         aggregate=kind,
         steps=steps,
@@ -115,7 +113,19 @@ def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
         raise RelvmFormatError(f"{prefix}_nodeids contains {nodes[at]}, but tree {owners[at]} has no such node")
     if (at := _first((ids < 0) | (ids >= targets))) is not None:
         raise RelvmFormatError(f"{prefix}_ids contains {ids[at]}, expected 0 to {targets - 1}")
-    return Forest(is_leaf, features, thresholds, modes, nan_is_true != 0, *successors, roots, leaves, ids, weights)
+    return Forest(
+        is_leaf=is_leaf,
+        features=features,
+        thresholds=thresholds,
+        modes=modes,
+        nan_is_true=nan_is_true != 0,
+        yes=successors[0],
+        no=successors[1],
+        roots=roots,
+        leaves=leaves,
+        targets=ids,
+        weights=weights,
+    )
 
 
 _Find = Callable[[np.ndarray], np.ndarray]

@@ -67,6 +67,10 @@ class PackedTrees:
     steps: int
     offset_bits: int
 
+    def tables(self) -> tuple[np.ndarray, ...]:
+        """Return the arguments of the operator after x."""
+        return self.nodes, self.roots, self.depths, self.columns, self.starts, self.entry_targets, self.values
+
 
 def pack_trees(forest: Forest, dtype: np.dtype, aggregate: str, targets: int) -> PackedTrees:
     """Return the tables of a forest, for features of the given dtype.
