@@ -15,6 +15,7 @@ from relvm.kernels.lowering_rules import CustomKernel
 AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}  # the totals before the first tree
 _FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
 _MOST_ROWS = 256  # rows that are evaluated together
+_FEW_ROWS = 16  # the same, if kernels should use little memory
 _BLOCK_BYTES = 128 << 10  # size of their features, at most if there are several
 MAX_STEPS = 1 << 16
 _STEP_WORK = 8  # time of one step down a tree, in eighths of a nanosecond
@@ -92,7 +93,7 @@ def _trees(
     node_count = _length(nodes) // (x.dtype.numpy.itemsize // 4)
     leaves = _leaf_count(_length(starts), entries, targets)
     k.fail((features < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_ensemble: x has no features")
-    most = max(min(_MOST_ROWS, _BLOCK_BYTES // ((used + 1) * x.dtype.numpy.itemsize)), 1)
+    most = max(min(_FEW_ROWS if k.is_compact else _MOST_ROWS, _BLOCK_BYTES // ((used + 1) * x.dtype.numpy.itemsize)), 1)
     if isinstance(x.shape[0], int):
         most = max(min(most, x.shape[0]), 1)
     parts = k.let("parts", (rows + (most - 1)) / most)

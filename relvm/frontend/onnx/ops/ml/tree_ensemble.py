@@ -102,7 +102,10 @@ def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
         if (at := _first(successor < 0)) is not None:
             raise RelvmFormatError(f"node {number[at]} of tree {tree[at]} has the unknown successor {table[at]}")
         successors.append(successor)
-    roots = np.sort(np.unique(tree, return_index=True)[1])
+    changes = np.flatnonzero(tree[1:] != tree[:-1]) + 1
+    roots = np.concatenate([[0], changes])
+    if (tree[1:] < tree[:-1]).any():  # the nodes of a tree are not adjacent
+        roots = np.sort(np.unique(tree, return_index=True)[1])
     _expect_few_targets(targets)
     owners, nodes, ids = (_integers(node, f"{prefix}_{name}") for name in ("treeids", "nodeids", "ids"))
     weights = required_number_list(node, f"{prefix}_weights", None)
