@@ -21,6 +21,7 @@ from relvm.errors import (
     shortened,
 )
 from relvm.frontend.onnx.dimension_names import dimension_key
+from relvm.frontend.onnx.element_types import element_dtype, element_name
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, max_imported_nodes
 from relvm.frontend.onnx.model_file import ModelFile
@@ -186,14 +187,13 @@ class ImportContext(ABC):
 
         what: a description of the tensor for the error message.
         """
-        from onnx import TensorProto, helper
-
+        dtype = element_dtype(number)
         try:
-            return dtype_of(helper.tensor_dtype_to_np_dtype(number))
-        except (RelvmError, KeyError):
-            known = {value: name for name, value in TensorProto.DataType.items()}
-            name = known.get(number, number)
-            raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
+            if dtype is not None:
+                return dtype_of(dtype)
+        except RelvmError:
+            pass
+        raise RelvmUnsupportedError(f"{self.place}: {what}: element type {element_name(number)} is not supported")
 
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
         key = dimension_key(dim, name, axis)
