@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relvm.errors import RelvmFormatError
-from relvm.frontend.onnx_messages import ELEMENT_TYPES, Message, check_model
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES
+from relvm.frontend.onnx_messages import Message, check_model
 
 _MAX_DEPTH = 16  # limit on the nesting depth of types
 

@@ -6,14 +6,12 @@ csrc/tables/onnx_messages.def describes the messages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmMemoryError, RelvmUnsupportedError
 from relvm.runtime.binding import check_onnx, onnx_table, read_onnx
 
-_messages, _attribute_types, _element_types = onnx_table()
+_messages, _attribute_types, _ = onnx_table()
 
 NAMES = tuple(name for name, _ in _messages)
 _TYPES = {name: number for number, name in enumerate(NAMES)}
@@ -26,39 +24,7 @@ ATTRIBUTE_FIELDS = {number: field for _, number, field in _attribute_types if nu
 EXTERNAL = 1  # TensorProto.data_location of a tensor with external data
 
 
-@dataclass(frozen=True)
-class ElementType:
-    """A number of TensorProto.data_type.
-
-    Attributes
-    ----------
-    name
-        The name in onnx.proto, such as "BFLOAT16".
-    number
-        The number.
-    text
-        The name in types such as "tensor(bfloat16)".
-    numpy
-        The name in NumPy or ml_dtypes, or "" for UNDEFINED.
-    bits
-        The bits of an element in raw_data.  Elements of less than 8 bits are packed, the first one in the lowest bits.
-    field
-        The field of TensorProto with the elements of a tensor without raw_data.
-    """
-
-    name: str
-    number: int
-    text: str
-    numpy: str
-    bits: int
-    field: str
-
-
-ELEMENT_TYPES = tuple(ElementType(*row) for row in _element_types)  # by number
-
-
-@dataclass(frozen=True)
-class OnnxLimits:
+class OnnxLimits(NamedTuple):  # named tuples are created faster than data classes, when this module is imported
     """Limits on an ONNX file.  Reading takes memory and time in proportion to the size of the file within them.
 
     Attributes
@@ -218,8 +184,7 @@ def _default(kind: int, label: int, type_: int) -> Any:
 _DEFAULTS = tuple({field: _default(*rest) for field, *rest in fields} for _, fields in _messages)
 
 
-@record
-class CheckedModel:
+class CheckedModel(NamedTuple):
     """An ONNX model whose file was checked.
 
     model: the ModelProto.
@@ -251,15 +216,7 @@ def check_model(content: memoryview, place: str, limits: OnnxLimits = LIMITS) ->
     RelvmMemoryError
         There is not enough memory.
     """
-    found = check_onnx(
-        content,
-        limits.file_bytes,
-        limits.string_bytes,
-        limits.messages,
-        limits.strings,
-        limits.nodes,
-        limits.depth,
-    )
+    found = check_onnx(content, *limits)
     if len(found) == 2:
         status, reason = found
         match status:

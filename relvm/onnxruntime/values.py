@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmTypeError
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES
 from relvm.frontend.onnx_info import OnnxValue
-from relvm.frontend.onnx_messages import ELEMENT_TYPES
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.onnxruntime.errors import Fail, InvalidArgument, unsupported_error
 from relvm.quoting import terminal

@@ -52,7 +52,7 @@ SWEPT = (
 # report matter.
 COUNTING = {"test_debugger", "test_instrument", "test_kernel_hooks"}
 # Tests that are not swept: tests of threads, and tests that take long and allocate nothing that other tests do not.
-NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls"}
+NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls", "test_onnx_reader"}
 CHECKS_FAILED = 1
 SWEEP_OPTIONS = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}
 

@@ -18,13 +18,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relvm._binding import onnx_table, read_onnx
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.element_types import element_dtype, element_name, element_number
 from relvm.frontend.onnx.model_checker import NEWEST_IR_VERSION
 from relvm.frontend.onnx.model_file import read_model_file
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype, element_name, element_number
 from relvm.frontend.onnx_messages import (
     ATTRIBUTE_FIELDS,
     ATTRIBUTE_TYPES,
-    ELEMENT_TYPES,
     Message,
     OnnxLimits,
     attribute_value,

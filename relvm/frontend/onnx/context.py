@@ -21,11 +21,11 @@ from relvm.errors import (
     shortened,
 )
 from relvm.frontend.onnx.dimension_names import dimension_key
-from relvm.frontend.onnx.element_types import element_dtype, element_name
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, max_imported_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
+from relvm.frontend.onnx_element_types import element_dtype, element_name
 from relvm.frontend.weights import Weights, as_constant
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom

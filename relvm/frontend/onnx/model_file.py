@@ -15,9 +15,9 @@ import numpy as np
 
 from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, shortened
-from relvm.frontend.onnx.element_types import element_dtype
 from relvm.frontend.onnx_bytes import OnnxSource, read_external, read_source
-from relvm.frontend.onnx_messages import ELEMENT_TYPES, EXTERNAL, Message, check_model
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
+from relvm.frontend.onnx_messages import EXTERNAL, Message, check_model
 
 _LONGEST_DIMS = 64
 _FREE_BYTES = 1 << 28  # a model may always expand to this size

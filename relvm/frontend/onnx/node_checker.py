@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches, shortened
-from relvm.frontend.onnx.element_types import element_number
 from relvm.frontend.onnx.node_schemas import NodeSchema
 from relvm.frontend.onnx.values import HostValue
-from relvm.frontend.onnx_messages import ATTRIBUTE_TYPE_NAMES, ATTRIBUTE_TYPES, ELEMENT_TYPES, Message
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_number
+from relvm.frontend.onnx_messages import ATTRIBUTE_TYPE_NAMES, ATTRIBUTE_TYPES, Message
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import ListType, TensorType, Type

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import relvm.frontend.onnx.importer  # noqa: F401  declares all converters
 from relvm.errors import RelvmError
-from relvm.frontend.onnx.element_types import element_dtype
 from relvm.frontend.onnx.registry import converter_for, supported_operators
-from relvm.frontend.onnx_messages import ELEMENT_TYPES
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
 from relvm.ir.dtypes import dtype_of
 
 _OLDEST = 7

@@ -6,8 +6,8 @@ from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx.context import ImportContext
-from relvm.frontend.onnx.element_types import element_name, element_number
 from relvm.frontend.onnx.values import HostValue
+from relvm.frontend.onnx_element_types import element_name, element_number
 from relvm.frontend.onnx_messages import Message
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 

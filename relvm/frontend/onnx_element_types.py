@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from relvm.frontend.onnx_messages import ELEMENT_TYPES
+from relvm.runtime.binding import onnx_table
 
+
+class ElementType(NamedTuple):
+    """A number of TensorProto.data_type.
+
+    Attributes
+    ----------
+    name
+        The name in onnx.proto, such as "BFLOAT16".
+    number
+        The number.
+    text
+        The name in types such as "tensor(bfloat16)".
+    numpy
+        The name in NumPy or ml_dtypes, or "" for UNDEFINED.
+    bits
+        The bits of an element in raw_data.  Elements of less than 8 bits are packed, the first one in the lowest bits.
+    field
+        The field of TensorProto with the elements of a tensor without raw_data.
+    """
+
+    name: str
+    number: int
+    text: str
+    numpy: str
+    bits: int
+    field: str
+
+
+ELEMENT_TYPES = tuple(ElementType(*row) for row in onnx_table()[2])  # by number
 _NUMBERS = {each.numpy: each.number for each in ELEMENT_TYPES if each.numpy}
 
 
