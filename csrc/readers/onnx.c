@@ -124,8 +124,11 @@ rvm_onnx_status rvm_onnx_append(rvm_onnx_numbers *numbers, rvm_onnx_kind kind, c
     put(numbers, each, field->value);
   } else if (wire_type(kind) == RVM_WIRE_VARINT) {
     uint64_t value = 0;
-    for (int64_t at = field->start; at < field->end;)
-      if (rvm_wire_varint(bytes, field->end, &at, &value)) put(numbers, each, value);
+    int64_t at = field->start;
+    for (int64_t i = 0; i < count; i++) {
+      rvm_wire_varint(bytes, field->end, &at, &value);
+      put(numbers, each, value);
+    }
   } else {
     memcpy(numbers->values + numbers->count * each, bytes + field->start, (size_t)(count * each));
     numbers->count += count;
@@ -157,8 +160,10 @@ static int64_t index_of(const frame *outer, const rvm_onnx_field *row, int64_t a
   rvm_wire_cursor cursor = outer->cursor;
   rvm_wire_field field;
   int64_t index = 0;
-  for (cursor.at = outer->start; cursor.at < at && !rvm_wire_next(&cursor, &field);)
+  for (cursor.at = outer->start; cursor.at < at;) {
+    rvm_wire_next(&cursor, &field);
     index += rvm_onnx_find(outer->message, &field) == row;
+  }
   return index;
 }
 
@@ -193,7 +198,7 @@ static void write_path(const checker *c, const rvm_onnx_field *row, int64_t at, 
     memcpy(steps, step, (size_t)more);
     length += more;
   }
-  const int skipped = length > 0 && steps[0] == '.' && steps[1] != '.';
+  const int skipped = length > 0 && steps[1] != '.';
   memcpy(path, steps + skipped, (size_t)(length - skipped));
   path[length - skipped] = 0;
 }

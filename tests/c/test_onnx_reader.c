@@ -173,7 +173,9 @@ static void errors_name_the_field(void) {
 }
 
 static void every_truncation_is_found(void) {
-  const buffer model = model_with("\x0a\x02yz\x40\x05\x42\x03\x01\x02\x03\x3d\x01\x02\x03\x04", 17);
+  const buffer model = model_with("\x0a\x02yz\x40\x05\x42\x03\x01\x02\x03\x3d\x01\x02\x03\x04\x22\x01s", 19);
+  char none[RVM_ONNX_REASON_BYTES];
+  CHECK_INT(check(&model, none), RVM_ONNX_OK);
   for (int64_t size = 1; size < model.size; size++) {
     buffer part = model;
     char reason[RVM_ONNX_REASON_BYTES];
@@ -183,9 +185,10 @@ static void every_truncation_is_found(void) {
   }
 }
 
-/* Returns a model with Ifs in branches of Ifs. */
-static buffer nested_model(int depth) {
+/* Returns a model with Ifs in branches of Ifs.  The innermost graph has the given fields. */
+static buffer nested_model(int depth, const char *fields) {
   buffer graph = {0};
+  put_bytes(&graph, fields, (int64_t)strlen(fields));
   for (int i = 0; i < depth; i++) {
     wrap(&graph, 6); /* AttributeProto.g */
     wrap(&graph, 5); /* NodeProto.attribute */
@@ -230,13 +233,15 @@ static void messages_are_nested_to_the_limit(void) {
       .file_bytes = INT64_MAX, .messages = INT64_MAX, .nodes = INT64_MAX, .depth = INT64_MAX};
   rvm_onnx_summary summary;
   char reason[RVM_ONNX_REASON_BYTES];
-  const buffer most = nested_model(66), more = nested_model(67);
+  const buffer most = nested_model(66, ""), more = nested_model(67, ""), group = nested_model(66, "\x0a\x02\x0b\x0c");
   CHECK_INT(check_with(&most, &limits, &summary, reason), RVM_ONNX_OK);
   CHECK_INT(summary.messages, 2 + 3 * 66);
   CHECK_INT(check_with(&more, &limits, &summary, reason), RVM_ONNX_LIMIT);
   CHECK(strncmp(reason, "...", 3) == 0);
   CHECK(strstr(reason, ".g.node[0].attribute[0], byte "));
   CHECK(strstr(reason, "messages are nested more deeply, but the limit is 200"));
+  CHECK_INT(check_with(&group, &limits, &summary, reason), RVM_ONNX_MALFORMED);
+  CHECK(strstr(reason, "groups are nested too deeply"));
 }
 
 static void external_data_is_listed(void) {
@@ -303,6 +308,12 @@ static void numbers_are_packed_or_not(void) {
   CHECK_INT(numbers.count, 3);
   CHECK(memcmp(numbers.values, ((const float[]){1, 2, 3}), 12) == 0);
   rvm_free(numbers.values);
+  buffer tensor = {0};
+  for (uint64_t i = 0; i < 5; i++) put_number(&tensor, 5, i - 2);
+  CHECK_INT(collect(&tensor, RVM_ONNX_TensorProto_int32_data, &numbers), RVM_ONNX_OK);
+  CHECK_INT(numbers.count, 5);
+  CHECK(memcmp(numbers.values, ((const int32_t[]){-2, -1, 0, 1, 2}), 20) == 0);
+  rvm_free(numbers.values);
   for (long failing = 0; failing < 2; failing++) {
     allocations_left = failing;
     CHECK_INT(collect(&message, RVM_ONNX_AttributeProto_ints, &numbers), RVM_ONNX_NO_MEMORY);
@@ -339,6 +350,31 @@ static void fields_are_found_by_number_type_and_range(void) {
   CHECK_TEXT(rvm_onnx_names[RVM_ONNX_TensorProto_Segment], "TensorProto_Segment");
 }
 
+/* Checks that a field of the table is found by its number, and with no other wire type than its own. */
+static void check_row(rvm_onnx_message message, uint32_t number, rvm_onnx_row row) {
+  int found = 0;
+  for (int type = RVM_WIRE_VARINT; type <= RVM_WIRE_FIXED32; type++) {
+    const rvm_wire_field field = {.number = number, .type = (rvm_wire_type)type};
+    const rvm_onnx_field *got = rvm_onnx_find(message, &field);
+    CHECK(!got || got == &rvm_onnx_fields[row]);
+    found += got != NULL;
+  }
+  const rvm_onnx_field *field = &rvm_onnx_fields[row];
+  CHECK_INT(found, 1 + (field->label == RVM_ONNX_many && field->kind <= RVM_ONNX_DOUBLE)); /* packed or not */
+  CHECK_INT(field->message, message);
+}
+
+static void every_field_is_found(void) {
+#define MESSAGE(name)
+#define FIELD(message, name, number, kind, label) check_row(RVM_ONNX_##message, number, RVM_ONNX_##message##_##name);
+#define ENUM(message, name, number, largest) check_row(RVM_ONNX_##message, number, RVM_ONNX_##message##_##name);
+#define SUBMESSAGE(message, name, number, label, type) \
+  check_row(RVM_ONNX_##message, number, RVM_ONNX_##message##_##name);
+#define ATTRIBUTE_TYPE(name, number, field)
+#define ELEMENT_TYPE(name, number, text, numpy, bits, field)
+#include "onnx_messages.def"
+}
+
 int main(void) {
   well_formed_fields();
   malformed_fields();
@@ -351,5 +387,6 @@ int main(void) {
   numbers_are_packed_or_not();
   unchecked_numbers_are_refused();
   fields_are_found_by_number_type_and_range();
+  every_field_is_found();
   return CHECK_RESULT();
 }

@@ -20,6 +20,7 @@ from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
 from relvm.frontend.onnx_messages import EXTERNAL, Message, check_model
 
 _LONGEST_DIMS = 64
+_IN_PLACE_BYTES = 4096  # elements of at least this size are used in the bytes of the file
 _FREE_BYTES = 1 << 28  # a model may always expand to this size
 _GROWTH = 16  # a larger model may expand to this multiple of its files' size
 
@@ -118,6 +119,7 @@ class ModelFile:
                 f"{here}: expected {expected} bytes for {dtype} and dimensions {list(dims)}, got {len(data)}"
             )
         self.count(len(data), here)
+        data = _without_file(data)
         if element.bits >= 8:
             return data.view(dtype).reshape(dims) if data.size else np.empty(dims, dtype)
         return _unpack(data, element.bits, math.prod(dims)).view(dtype).reshape(dims)
@@ -146,7 +148,7 @@ class ModelFile:
             return array.reshape(dims)
         if not count:
             return np.empty(dims, dtype)
-        numbers = np.frombuffer(stored, stored.format)
+        numbers = _without_file(np.frombuffer(stored, stored.format))
         if element.field != "int32_data" or element.name == "INT32":
             return (numbers.view(dtype) if dtype.kind == "c" else numbers.astype(dtype, copy=False)).reshape(dims)
         if element.bits == 16:
@@ -278,6 +280,11 @@ def _read_proto(proto: Any) -> ModelFile:
 def _expect_graph(model: Message, place: str) -> None:
     if not model.has("graph") or not model.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
+
+
+def _without_file(array: np.ndarray) -> np.ndarray:
+    """Return a copy of a small array, which does not keep the whole file in memory, or a large array itself."""
+    return array if array.nbytes >= _IN_PLACE_BYTES else np.frombuffer(array.tobytes(), array.dtype)
 
 
 def _unpack(data: np.ndarray, bits: int, count: int) -> np.ndarray:
