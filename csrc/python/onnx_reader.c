@@ -74,11 +74,14 @@ static PyObject *onnx_table(PyObject *module, PyObject *unused) {
   return Py_BuildValue("(NNN)", messages, attributes, elements);
 }
 
-/* Returns the row of a message's first field. */
-static int first_row(int message) {
-  int row = 0;
-  while (row < RVM_ONNX_ROW_COUNT && (int)rvm_onnx_fields[row].message < message) row++;
-  return row;
+/* Returns the row of a message's first field, or NULL with an exception if there is no message with this number. */
+static const rvm_onnx_field *first_row(int message) {
+  int first = 0, end;
+  while (first < RVM_ONNX_ROW_COUNT && (int)rvm_onnx_fields[first].message < message) first++;
+  for (end = first; end < RVM_ONNX_ROW_COUNT && (int)rvm_onnx_fields[end].message == message;) end++;
+  if (first < end && end - first <= MAX_FIELDS) return &rvm_onnx_fields[first];
+  PyErr_Format(PyExc_ValueError, "no message %d, or one with too many fields", message);
+  return NULL;
 }
 
 /* ---- check_onnx ---- */
@@ -305,10 +308,11 @@ static PyObject *read_onnx(PyObject *module, PyObject *arguments) {
   int message;
   PyObject *content, *ranges;
   if (!PyArg_ParseTuple(arguments, "iOO!", &message, &content, &PyTuple_Type, &ranges)) return NULL;
-  if (message < 0 || message >= RVM_ONNX_MESSAGE_COUNT) return PyErr_Format(PyExc_ValueError, "no message %d", message);
+  const rvm_onnx_field *rows = first_row(message);
   Py_buffer view;
+  if (!rows) return NULL;
   if (PyObject_GetBuffer(content, &view, PyBUF_SIMPLE)) return NULL;
-  reading r = {.content = content, .bytes = view.buf, .rows = &rvm_onnx_fields[first_row(message)]};
+  reading r = {.content = content, .bytes = view.buf, .rows = rows};
   int failed = 0;
   for (Py_ssize_t i = 0; i + 1 < PyTuple_Size(ranges) && !failed; i += 2) {
     const long long start = PyLong_AsLongLong(PyTuple_GetItem(ranges, i));
