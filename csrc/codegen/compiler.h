@@ -16,6 +16,27 @@
 #define RVM_UNUSED
 #endif
 
+/* RVM_SHARED(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
+   units with the kernels of a native library are compiled with -DRVM_SHARED=RVM_DECLARED, and one more unit for each
+   header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls. */
+#define RVM_DECLARED(signature, ...) signature;
+#define RVM_DEFINED(signature, ...) \
+  signature;                        \
+  __attribute__((visibility("hidden"))) signature { __VA_ARGS__ }
+#define RVM_DEFINED_HERE(signature, ...) \
+  static RVM_UNUSED signature { __VA_ARGS__ }
+#ifndef RVM_SHARED
+#define RVM_SHARED RVM_DEFINED_HERE
+#endif
+
+/* Keeps the compiler from computing addresses that depend on `pointer` before this statement, where they would need
+   registers for a long time. */
+#ifdef __GNUC__
+#define RVM_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+#else
+#define RVM_OPAQUE(pointer)
+#endif
+
 /* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with these clauses.  A reduction clause
    allows the compiler to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd
    -DRVM_OPENMP_SIMD. */
