@@ -14,6 +14,7 @@ from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedErro
 from relvm.frontend.onnx import ops
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
+from relvm.frontend.onnx_messages import ATTRIBUTE_TYPES, Message, attribute_value
 from relvm.ir.expr import Constant, Expr, Shape, TupleItem
 from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, exact_quotient
@@ -86,7 +87,7 @@ class OnnxNode:
     """
 
     graph: ImportContext
-    proto: Any
+    proto: Message
     opset: int
     here: str
     inputs: list[Expr | HostValue | None]
@@ -96,14 +97,12 @@ class OnnxNode:
 
         default: the result if the node does not have the attribute.
         """
-        from onnx import helper
-
         for attribute in self.proto.attribute:
             if attribute.name == name:
-                value = helper.get_attribute_value(attribute)
-                if attribute.type == attribute.TENSOR:
+                value = attribute_value(attribute)
+                if attribute.type == ATTRIBUTE_TYPES["TENSOR"]:
                     return self.graph.file.array(value, f"{self.here}: attribute {name}")
-                if attribute.type == attribute.STRINGS:
+                if attribute.type == ATTRIBUTE_TYPES["STRINGS"]:
                     return [text.decode() for text in value]
                 return value.decode() if isinstance(value, bytes) else value
         return default
