@@ -68,8 +68,7 @@ static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(tree_leaf)(const RVM_TREE_ARG
   const uint32_t leaf = (uint32_t)number < args->leaves ? (uint32_t)number : (uint32_t)args->leaves - 1;
   if (args->entries == 0) {
     const RVM_TREE_TYPE *values = args->values + leaf * targets;
-    for (int64_t k = 0; k < targets; k++)
-      totals[k] = RVM_TREE_NAME(tree_aggregate)(aggregate, totals[k], values[k]);
+    for (int64_t k = 0; k < targets; k++) totals[k] = RVM_TREE_NAME(tree_aggregate)(aggregate, totals[k], values[k]);
     return;
   }
   const int64_t first = args->starts[leaf] < 0 ? 0 : args->starts[leaf], stop = args->starts[leaf + 1];
@@ -106,7 +105,8 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
     for (int64_t r = 0; r < whole; r += RVM_TREE_LANES) {
       const uint32_t root = (uint32_t)args->roots[t];
       for (int lane = 0; lane < RVM_TREE_LANES; lane++) at[lane] = root < last ? root : last;
-      RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, stride, args->depths[t] < args->steps ? args->depths[t] : args->steps, at);
+      RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, stride,
+                               args->depths[t] < args->steps ? args->depths[t] : args->steps, at);
       for (int lane = 0; lane < RVM_TREE_LANES; lane++)
         RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + (r + lane) * targets);
     }
@@ -121,8 +121,7 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
         steps = args->depths[tree] > steps ? args->depths[tree] : steps;
       }
       RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, 0, steps < args->steps ? steps : args->steps, at);
-      for (int lane = 0; lane < count; lane++)
-        RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + r * targets);
+      for (int lane = 0; lane < count; lane++) RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + r * targets);
     }
   }
 }
