@@ -79,18 +79,8 @@ static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(tree_leaf)(const RVM_TREE_ARG
   }
 }
 
-/* Aggregates the values of the leaves that each row reaches in `trees` trees to the totals of the row, in the order of
-   the trees.
-
-   x: `rows` rows of a block of rvm_tree_columns, of `columns` + 1 elements.
-   roots, depths: of each tree, the root and the length of the longest path.
-   steps: an upper limit on the depths.
-   nodes: `node_count` records (see above), at least one, whose offsets have `offset_bits` bits.
-   targets: the number of totals of a row.  If it is 1, the threshold of a leaf is its value.  Otherwise its bits are
-   a number of a leaf, below `leaves`.
-   entries: if 0, `values` has a row of `targets` values for each leaf.  Otherwise leaf i has the elements
-   [starts[i], starts[i + 1]) of `values`, whose targets are the same elements of `entry_targets`. */
-static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * args) {
+/* The body of the function below. */
+static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(evaluate_trees)(const RVM_TREE_ARGUMENTS(trees) * args) {
 #if RVM_TREE_IS_F32 && defined RVM_TREE_VECTORS
   if (args->columns < 1 << 26) { /* otherwise, the indices of a gather are too small */
     rvm_tree_vectors(args);
@@ -125,6 +115,19 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
     }
   }
 }
+
+/* Aggregates the values of the leaves that each row reaches in `trees` trees to the totals of the row, in the order of
+   the trees.
+
+   x: `rows` rows of a block of rvm_tree_columns, of `columns` + 1 elements.
+   roots, depths: of each tree, the root and the length of the longest path.
+   steps: an upper limit on the depths.
+   nodes: `node_count` records (see above), at least one, whose offsets have `offset_bits` bits.
+   targets: the number of totals of a row.  If it is 1, the threshold of a leaf is its value.  Otherwise its bits are
+   a number of a leaf, below `leaves`.
+   entries: if 0, `values` has a row of `targets` values for each leaf.  Otherwise leaf i has the elements
+   [starts[i], starts[i + 1]) of `values`, whose targets are the same elements of `entry_targets`. */
+RVM_OUT_OF_LINE(void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * args), RVM_TREE_NAME(evaluate_trees)(args);)
 
 #undef RVM_TREE_ARGUMENTS
 #undef RVM_TREE_NAME
