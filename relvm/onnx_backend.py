@@ -19,7 +19,7 @@ from onnx.backend.base import Backend, BackendRep
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, known_names, near_matches
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.model_checker import newest_versions
+from relvm.frontend.onnx.node_schemas import newest_opsets
 from relvm.runtime.plain_values import plain_output
 
 __all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
@@ -165,7 +165,7 @@ class RelvmBackend(Backend):
         ]
         results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = helper.make_graph([node], node.op_type, infos, results)
-        version = kwargs.pop("opset_version", None) or newest_versions().get(node.domain, 1)
+        version = kwargs.pop("opset_version", None) or newest_opsets().get(node.domain, 1)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, version)])
         return cls.run_model(model, list(map(np.asarray, arrays)), device, **kwargs)
 

@@ -136,6 +136,7 @@ C_FOLDERS = (
     "tables",
     "include",
     "core",
+    "readers",
     "codegen",
     "threads",
     "kernels",

@@ -45,8 +45,9 @@ def relvm(model: Model, folder: Path) -> Sources:
     program = aot.build(from_onnx(path), aot.AotConfig("model"))
     program.write(folder)
     (placement,) = program.placements.values()
-    points = range(max(one.last for one in placement.placed) + 1)
-    tensors = [one for one in placement.placed if not one.name.startswith("scratch of")]
+    placed = [request for arena in placement.arenas for request in arena.requests]
+    points = range(max(one.last for one in placed) + 1)
+    tensors = [one for one in placed if not one.name.startswith("scratch of")]
     tensors_bytes = max(sum(one.size_bytes for one in tensors if one.first <= at <= one.last) for at in points)
     (x,), (y,) = program.lowered.inputs, program.lowered.outputs
     call = f"""const struct model_inputs inputs = {{.{x.name} = in}};
@@ -54,7 +55,13 @@ def relvm(model: Model, folder: Path) -> Sources:
   model_run(&inputs, &outputs);"""
     files = (*sorted(folder.glob("src/*.c")), _run(folder, '#include "model.h"', call))
     include = folder / "include", folder / "src"
-    return Sources(files, include, ("-ffp-contract=off",), sum(placement.lower_bound_bytes), tensors_bytes)
+    return Sources(
+        files,
+        include,
+        ("-ffp-contract=off",),
+        sum(arena.lower_bound_bytes for arena in placement.arenas),
+        tensors_bytes,
+    )
 
 
 def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:

@@ -28,7 +28,7 @@ typedef struct rvm_matrix {
 static inline void rvm_attention_product(rvm_tile_f32_arguments args) {
   for (int64_t rows = args.rows; rows > 0; rows -= RVM_TILE_ROWS) {
     args.rows = rows < RVM_TILE_ROWS ? rows : RVM_TILE_ROWS;
-    rvm_tile_f32_any_rows(&args);
+    rvm_tile_f32(&args);
     args.a += RVM_TILE_ROWS * args.a_row_stride;
     args.tile += RVM_TILE_ROWS * args.tile_stride;
   }

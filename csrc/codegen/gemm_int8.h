@@ -11,6 +11,7 @@
 
 #include "compiler.h"
 #include "micro_kernel_arguments.h"
+#include "tile_forms.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -151,10 +152,9 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 #ifdef RVM_DOT
 
 /* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
-   args->rows, args->a_is_signed and `vectors` must be constants where this function is inlined. */
-static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int vectors,
-                                                           int64_t column) {
-  const int rows = (int)args->rows, a_is_signed = (int)args->a_is_signed;
+   a_is_signed, `rows` and `vectors` must be constants where this function is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int a_is_signed,
+                                                           int rows, int vectors, int64_t column) {
   const int64_t words = args->depth / 4, a_stride = args->a_stride, b_stride = args->b_stride;
   const int64_t tile_stride = args->tile_stride;
   const uint32_t flip = (uint32_t)args->flip;
@@ -183,6 +183,17 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
     for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(tile + r * tile_stride + v * RVM_DOT_COLUMNS, sum[r][v]);
 }
 
+static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_bytes_arguments *args, int rows,
+                                                               int vectors, int64_t column) {
+  if (args->a_is_signed)
+    rvm_dots_in_registers(args, 1, rows, vectors, column);
+  else
+    rvm_dots_in_registers(args, 0, rows, vectors, column);
+}
+
+/* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words. */
+RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_registers, RVM_DOT_COLUMNS, RVM_DOT_VECTORS)
+
 #endif
 
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
@@ -190,18 +201,12 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
    b_stride + j]; for p >= depth it is 0, or anything if `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b
    is.
 
-   rows: at most 6.  rows and a_is_signed are constants.  Columns of b and of the tile up to the next multiple of
+   rows: at most 6.  Columns of b and of the tile up to the next multiple of
    RVM_TILE_STEP must exist, because some of them are also changed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_arguments *args) {
   const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
-  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS;
-  const int vectors = ((int)args->columns + RVM_DOT_COLUMNS - 1) / RVM_DOT_COLUMNS, rest = vectors % RVM_DOT_VECTORS;
-  int j = 0;
-  for (; j + width <= vectors * RVM_DOT_COLUMNS; j += width) rvm_dots_in_registers(args, RVM_DOT_VECTORS, j);
-  if (rest == 3) rvm_dots_in_registers(args, 3, j);
-  if (rest == 2) rvm_dots_in_registers(args, 2, j);
-  if (rest == 1) rvm_dots_in_registers(args, 1, j);
+  rvm_tile_dots(args);
 #else
   for (int64_t p = 0; p < words; p++) rvm_tile_words_from(args, p, 4);
 #endif

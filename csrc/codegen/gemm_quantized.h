@@ -44,8 +44,11 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_dequantized(rvm_words words, const
   return (__builtin_convertvector(numbers, rvm_lanes) - values->zero[c]) * values->scale[c];
 }
 
-static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized_tile_f32_arguments *args, int64_t w) {
-  const int rows = (int)args->rows, bits = (int)args->bits, count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
+/* Computes columns c * RVM_QUARTER + [w, w + RVM_LANES) of a tile, 0 <= c < 4.  `rows` and `bits` are constants where
+   this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized_tile_f32_arguments *args, int rows,
+                                                             int bits, int64_t w) {
+  const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
   const int64_t groups = args->groups, block_groups = args->block_groups, a_stride = args->a_stride;
   const int64_t zero_size = are_bytes ? 1 : (int64_t)sizeof(float);
   const float *a = args->a, *scales = args->scales;
@@ -78,20 +81,31 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized
     for (int c = 0; c < 4; c++) *(rvm_lanes *)(args->tile + r * RVM_PANEL_WIDTH + c * RVM_QUARTER + w) = sum[r][c];
 }
 
+/* Calls F(rows, bits) for each form of a tile. */
+#define RVM_FOR_EACH_QUANTIZED_TILE(F) \
+  F(1, 2) F(2, 2) F(3, 2) F(4, 2) F(1, 4) F(2, 4) F(3, 4) F(4, 4) F(1, 8) F(2, 8) F(3, 8) F(4, 8)
+
+#define RVM_DEFINE_TILE(rows, bits)                                                                          \
+  RVM_OUT_OF_LINE(void rvm_quantized_tile_f32_##rows##x##bits(const rvm_quantized_tile_f32_arguments *args), \
+                  for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES) rvm_quantized_tile_part(args, rows, bits, w);)
+RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE)
+#undef RVM_DEFINE_TILE
+
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   rows: a constant from 1 to RVM_QUANTIZED_ROWS.  bits: 2, 4 or 8, a constant.  b: `groups` rows of bytes.
-   scales, zeros: those of the first block.  Each block has block_groups rows of bytes, and block_stride is the distance
-   of blocks.  zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
-static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
-  for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES) rvm_quantized_tile_part(args, w);
+   rows: from 1 to RVM_QUANTIZED_ROWS.  bits: 2, 4 or 8.  b: `groups` rows of bytes.  scales, zeros: those of the first
+   block.  Each block has block_groups rows of bytes, and block_stride is the distance of blocks.  zeros_are_bytes: 1 if
+   zeros are bytes, 0 if they are floats. */
+static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
+#define RVM_CALL_TILE(r, b) \
+  if (args->rows == r && args->bits == b) rvm_quantized_tile_f32_##r##x##b(args);
+  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE)
+#undef RVM_CALL_TILE
 }
 
-/* Dequantizes rows of bytes [first, first + groups) of a panel: row of bytes first + g becomes the rows g * 8 / bits
-   and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: those of the whole panel,
-   as in rvm_quantized_tile_f32.  bits: a constant. */
-static inline RVM_ALWAYS_INLINE void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args) {
-  const int bits = (int)args->bits, count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
+/* `bits` is a constant where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
+  const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
   const int64_t zero_size = are_bytes ? 1 : (int64_t)sizeof(float);
   for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES)
     for (int64_t g = 0; g < args->groups; g++) {
@@ -108,6 +122,13 @@ static inline RVM_ALWAYS_INLINE void rvm_dequantized_panel_f32(const rvm_dequant
           *(rvm_lanes *)(panel + i * RVM_PANEL_WIDTH + c * RVM_QUARTER) = rvm_dequantized(words, &values, bits, c, i);
     }
 }
+
+/* Dequantizes rows of bytes [first, first + groups) of a panel: row of bytes first + g becomes the rows g * 8 / bits
+   and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: those of the whole panel,
+   as in rvm_quantized_tile_f32.  bits: 2, 4 or 8. */
+RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
+                if (args->bits == 2) rvm_dequantize_panel(args, 2);
+                if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)
 
 #else
 

@@ -122,7 +122,7 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
 }
 
 /* Computes m for `rows` filters: m[(p * rows + r) * columns + j] is the sum over c < channels of u[(p * filters + r) *
-   channels + c] * v[p * stride + c * columns + j].  args->rows must be a constant where this function is inlined. */
+   channels + c] * v[p * stride + c * columns + j]. */
 static inline RVM_ALWAYS_INLINE void rvm_winograd_product(const rvm_winograd_product_arguments *args) {
   const int64_t stride = rvm_winograd_stride(args->channels, args->columns);
   for (int p = 0; p < 16; p++)

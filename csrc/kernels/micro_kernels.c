@@ -12,6 +12,8 @@
 
 #include "attention.h"
 #include "compiler.h"
+#include "conv_f32.h"
+#include "depthwise_f32.h"
 #include "gemm_f32.h"
 #include "gemm_int8.h"
 #include "gemm_quantized.h"
@@ -19,11 +21,12 @@
 #include "kernel_math.h"
 #include "peak_flops.h"
 #include "pooling.h"
+#include "trees.h"
 #include "winograd.h"
 
 enum {
   LARGEST_SIZE = 1 << 30,
-  OFFSETS = 512,                              /* the maximum number of offsets that are copied and checked together */
+  OFFSETS = RVM_MAX_OFFSETS,                  /* the maximum number of offsets that are copied and checked together */
   TILE_COLUMNS = 4096,                        /* columns of a portion */
   WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
@@ -120,7 +123,7 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
       part.b = args.b + p * args.b_stride + j;
       part.accumulates = p > 0 || args.accumulates != 0;
       SPEND(args.rows * part.columns * (part.depth + 1));
-      rvm_tile_f32_any_rows(&part);
+      rvm_tile_f32(&part);
     }
   }
   return RVM_MICRO_DONE;
@@ -145,50 +148,31 @@ static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
 
 static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm_window_tile_f32_buffers *buffers,
                                    const rvm_micro_watch *watch) {
-  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
-  EXPECT(args.taps >= 1 && args.taps <= OFFSETS && args.channels <= LARGEST_SIZE / args.taps);
+  EXPECT(args.rows >= 1 && args.rows <= OFFSETS && args.columns >= 1 && args.depth <= OFFSETS);
   EXPECT_RANGE(row_offsets, 0, args.rows);
-  EXPECT_RANGE(tap_offsets, 0, args.taps);
+  EXPECT_RANGE(offsets, 0, args.depth);
   offsets rows, taps;
-  EXPECT(copy_offsets(&rows, args.row_offsets, args.rows) && copy_offsets(&taps, args.tap_offsets, args.taps));
-  const int64_t width = round_up(args.columns, RVM_TILE_STEP), channels = args.channels;
-  const int64_t least = rows.least + taps.least;
-  EXPECT_RANGE(x, least, channels > 0 ? rows.most + taps.most + last_offset(channels, args.channel_stride) + 1 : least);
-  EXPECT_RANGE(b, 0, channels > 0 ? last_offset(channels * args.taps, args.b_stride) + width : 0);
+  EXPECT(copy_offsets(&rows, args.row_offsets, args.rows) && copy_offsets(&taps, args.offsets, args.depth));
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth, least = rows.least + taps.least;
+  EXPECT_RANGE(x, least, depth > 0 ? rows.most + taps.most + 1 : least);
+  EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
   EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
   for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
     rvm_window_tile_f32_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
     part.row_offsets = rows.values;
-    part.tap_offsets = taps.values;
-    const int64_t most = portion_size(args.rows * part.columns * args.taps, 1);
-    for (int64_t c = 0; c == 0 || c < channels; c += most) {
-      part.channels = min_i64(channels - c, most);
-      part.x = args.x + c * args.channel_stride;
-      part.b = args.b + c * args.taps * args.b_stride + j;
-      part.accumulates = c > 0 || args.accumulates != 0;
-      SPEND(args.rows * part.columns * (part.channels * args.taps + 1));
-      RVM_WITH_CONSTANT_ROWS(rvm_window_tile_f32, part)
+    const int64_t most = portion_size(args.rows * part.columns, 1);
+    for (int64_t p = 0; p == 0 || p < depth; p += most) {
+      part.depth = min_i64(depth - p, most);
+      part.offsets = taps.values + p;
+      part.b = args.b + p * args.b_stride + j;
+      part.accumulates = p > 0 || args.accumulates != 0;
+      SPEND(args.rows * part.columns * (part.depth + 1));
+      rvm_window_tile_f32(&part);
     }
   }
   return RVM_MICRO_DONE;
-}
-
-/* Calls rvm_quantized_tile_f32.  In each call, the numbers of rows and bits are constants. */
-static void quantized_tile_any_size(rvm_quantized_tile_f32_arguments args) {
-#define WITH(row_count, bit_count)                            \
-  if (args.rows == (row_count) && args.bits == (bit_count)) { \
-    args.rows = (row_count), args.bits = (bit_count);         \
-    rvm_quantized_tile_f32(&args);                            \
-    return;                                                   \
-  }
-#define WITH_ROWS(bit_count) WITH(1, bit_count) WITH(2, bit_count) WITH(3, bit_count) WITH(4, bit_count)
-  WITH_ROWS(2)
-  WITH_ROWS(4)
-  WITH_ROWS(8)
-#undef WITH_ROWS
-#undef WITH
 }
 
 /* Refuses the call unless `bits` is valid, and `groups` rows of bytes of a panel, with their scales and zero points,
@@ -211,7 +195,7 @@ static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
   EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
   EXPECT_WORK((double)work, 0x1p26);
   SPEND(work);
-  quantized_tile_any_size(args);
+  rvm_quantized_tile_f32(&args);
   return RVM_MICRO_DONE;
 }
 
@@ -224,33 +208,8 @@ static int run_rvm_dequantized_panel_f32(rvm_dequantized_panel_f32_arguments arg
   EXPECT_RANGE(panel, 0, written);
   EXPECT_WORK((double)written, 0x1p26);
   SPEND(written);
-  if (args.bits == 2)
-    args.bits = 2, rvm_dequantized_panel_f32(&args);
-  else if (args.bits == 4)
-    args.bits = 4, rvm_dequantized_panel_f32(&args);
-  else
-    args.bits = 8, rvm_dequantized_panel_f32(&args);
+  rvm_dequantized_panel_f32(&args);
   return RVM_MICRO_DONE;
-}
-
-/* Calls rvm_columns_f32 with 1 to RVM_COLUMN_TAPS taps.  In each call, the number is a constant, so that the C compiler
-   can unroll loops. */
-static void columns_f32_any_taps(rvm_columns_f32_arguments args) {
-#define CASE(count)         \
-  case count:               \
-    args.taps = count;      \
-    rvm_columns_f32(&args); \
-    break
-  switch (args.taps) {
-    CASE(1);
-    CASE(2);
-    CASE(3);
-    CASE(4);
-    CASE(5);
-    CASE(6);
-    default: CASE(7);
-  }
-#undef CASE
 }
 
 static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns_f32_buffers *buffers,
@@ -285,7 +244,7 @@ static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns
         part.x = args.x + r * args.x_stride + j;
         part.sums = args.sums + r * args.sums_stride + j;
         SPEND(round_up(part.rows, RVM_COLUMN_ROWS) * round_up(part.columns, RVM_TILE_STEP) * (args.taps * count + 1));
-        columns_f32_any_taps(part);
+        rvm_columns_f32(&part);
       }
   }
   return RVM_MICRO_DONE;
@@ -443,17 +402,6 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-/* Calls rvm_tile_bytes with constants for the number of rows and for `a_is_signed`, so that the C compiler can
-   specialize the loops. */
-static void tile_bytes_any_rows(rvm_tile_bytes_arguments args) {
-  if (args.a_is_signed) {
-    args.a_is_signed = 1;
-    RVM_WITH_CONSTANT_ROWS(rvm_tile_bytes, args)
-  } else {
-    RVM_WITH_CONSTANT_ROWS(rvm_tile_bytes, args)
-  }
-}
-
 static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_bytes_buffers *buffers,
                               const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
@@ -471,7 +419,7 @@ static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_byte
       part.a = (const uint8_t *)args.a + p;
       part.b = args.b + p / 4 * args.b_stride + j;
       SPEND(args.rows * part.columns * (part.depth + 1));
-      tile_bytes_any_rows(part);
+      rvm_tile_bytes(&part);
     }
   }
   return RVM_MICRO_DONE;
@@ -631,7 +579,7 @@ static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const r
   EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
   EXPECT_RANGE(m, 0, 16 * args.rows * args.columns);
   SPEND((int64_t)work);
-  RVM_WITH_CONSTANT_ROWS(rvm_winograd_product, args)
+  rvm_winograd_product(&args);
   return RVM_MICRO_DONE;
 }
 
@@ -669,6 +617,52 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
     }
   return RVM_MICRO_DONE;
 }
+
+/* Both functions for each dtype.  A portion of rvm_trees is some of the trees. */
+#define RUN_TREES(dtype, T)                                                                                         \
+  static int run_rvm_tree_columns_##dtype(rvm_tree_columns_##dtype##_arguments args,                                \
+                                          const rvm_tree_columns_##dtype##_buffers *buffers,                        \
+                                          const rvm_micro_watch *watch) {                                           \
+    const double work = (double)args.rows * (double)(args.count + 1);                                               \
+    EXPECT_WORK(work, 0x1p26);                                                                                      \
+    EXPECT(args.features >= 1 || work == 0);                                                                        \
+    EXPECT_RANGE(columns, 0, args.count);                                                                           \
+    EXPECT_RANGE(x, 0, args.rows * args.features);                                                                  \
+    EXPECT_RANGE(block, 0, args.rows *(args.count + 1));                                                            \
+    SPEND((int64_t)work);                                                                                           \
+    rvm_tree_columns_##dtype(&args);                                                                                \
+    return RVM_MICRO_DONE;                                                                                          \
+  }                                                                                                                 \
+  static int run_rvm_trees_##dtype(rvm_trees_##dtype##_arguments args, const rvm_trees_##dtype##_buffers *buffers,  \
+                                   const rvm_micro_watch *watch) {                                                  \
+    const int64_t trees = args.trees, leaves = args.targets == 1 ? 0 : args.leaves;                                 \
+    if (args.rows == 0 || trees == 0 || args.targets == 0) return RVM_MICRO_DONE;                                   \
+    /* A tree of a row: its steps, the lanes without a row or a tree, and the values of the leaf. */                \
+    const double work = (double)args.rows * ((double)args.steps * RVM_TREE_LANES + (double)args.targets + 1) * 4;   \
+    EXPECT_WORK(work, 0x1p30);                                                                                      \
+    EXPECT(args.node_count >= 1 && args.offset_bits >= 1 && args.offset_bits <= 32);                                \
+    EXPECT(args.offset_bits < (int64_t)sizeof(T) * 8 && (args.targets == 1 || leaves >= 1));                        \
+    EXPECT_RANGE(x, 0, args.rows *(args.columns + 1));                                                              \
+    EXPECT_RANGE(totals, 0, args.rows * args.targets);                                                              \
+    EXPECT_RANGE(roots, 0, trees);                                                                                  \
+    EXPECT_RANGE(depths, 0, trees);                                                                                 \
+    EXPECT_ELEMENTS(8, nodes, 0, args.node_count *(int64_t)(sizeof(T) / 4));                                        \
+    EXPECT_RANGE(starts, 0, leaves > 0 && args.entries > 0 ? leaves + 1 : 0);                                       \
+    EXPECT_RANGE(entry_targets, 0, leaves > 0 ? args.entries : 0);                                                  \
+    EXPECT_RANGE(values, 0, args.entries > 0 && leaves > 0 ? args.entries : leaves * args.targets);                 \
+    const int64_t most = portion_size((int64_t)work / 8, RVM_TREE_LANES);                                           \
+    for (int64_t t = 0; t < trees; t += most) {                                                                     \
+      rvm_trees_##dtype##_arguments part = args;                                                                    \
+      part.trees = min_i64(trees - t, most);                                                                        \
+      part.roots = args.roots + t;                                                                                  \
+      part.depths = args.depths + t;                                                                                \
+      SPEND((int64_t)(work / RVM_TREE_LANES) * part.trees);                                                         \
+      rvm_trees_##dtype(&part);                                                                                     \
+    }                                                                                                               \
+    return RVM_MICRO_DONE;                                                                                          \
+  }
+RUN_TREES(f32, float)
+RUN_TREES(f64, double)
 
 static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_multiply_adds_buffers *buffers,
                                  const rvm_micro_watch *watch) {

@@ -3,6 +3,7 @@
    Only the path of ordinary calls is in C.  Other cases are handled by Python code over cffi, which is called through
    `relvm_hooks` (relvm/runtime/binding_hooks.py).  The module is in one library with the cffi module, so that both use
    the same runtime.  Functions that return PyObject * return a new reference, or NULL with an exception set. */
+#include "onnx_reader.h"
 #include "private_tensor.h"
 #include "tensor.h"
 #include "values.h"
@@ -318,7 +319,8 @@ PyMODINIT_FUNC PyInit__binding(void) {
   PyObject *module = PyModule_Create(&module_definition);
   if (!module) return NULL;
   function_name = PyUnicode_InternFromString("function");
-  if (function_name && relvm_objects_ready() && add(module, "Objects", Py_NewRef((PyObject *)relvm_objects_type)) &&
+  if (function_name && relvm_objects_ready() && PyModule_AddFunctions(module, relvm_onnx_methods) == 0 &&
+      add(module, "Objects", Py_NewRef((PyObject *)relvm_objects_type)) &&
       add(module, "Reference", Py_NewRef((PyObject *)relvm_reference_type)) &&
       add(module, "Callable", (PyObject *)relvm_type_of(&callable_spec, relvm_reference_type)) &&
       add(module, "call_packed", PyLong_FromVoidPtr((void *)(uintptr_t)call_packed)) &&

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import NativeCode
-from relvm.codegen.c.module import CSource, headers_digest, opening_unit
+from relvm.codegen.c.module import CSource, headers_digest, opening_unit, shared_headers, shared_unit
 from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, host_options, required_features
@@ -84,14 +84,17 @@ def compile_native(
     triple, cpu = _triple(compiler, macros), required_features(macros)
     disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
     flags = _kernel_flags(compiler, target)
+    shared = {name: (shared_unit(name), (*flags, "-ffunction-sections")) for name in shared_headers(source.kernels)}
     units = [(text, flags) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
+    units += shared.values()
 
     def publish(index: int, content: bytes) -> None:
         if each_unit and len(source.kernels) > 1 and index < len(source.kernels):
-            opening = _unit_object(compiler, cpu, (opening_unit(), units[0][1])) if index else b""
-            library = _link(compiler, [part for part in (opening, content) if part])
+            others = [(opening_unit(), flags)] if index else []
+            others += [shared[name] for name in shared_headers([source.kernels[index]])]
+            library = _link(compiler, [content, *(_unit_object(compiler, cpu, unit) for unit in others)])
             each_unit(index, NativeCode(library=library, triple=triple, cpu=cpu))
 
     return NativeCode(library=_library(compiler, cpu, units, publish), triple=triple, cpu=cpu)
@@ -256,7 +259,7 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
         There is no C compiler, or the compiler failed.
     """
     compiler = expect_compiler()
-    flags = _kernel_flags(compiler, HERE)
+    flags = _kernel_flags(compiler, HERE)[:-1]  # without -DRVM_SHARED: units have their own copies of all functions
 
     def compiled(text: str) -> str:
         with temporary_folder() as folder:
@@ -272,7 +275,7 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     """Return the flags with which kernels are compiled."""
     options = _options(compiler, target)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in _macros(compiler, options) else ()
-    return (*_COMMON, *_KERNELS, *options, *wide)
+    return (*_COMMON, *_KERNELS, *options, *wide, "-DRVM_SHARED=RVM_DECLARED")
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
@@ -299,7 +302,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             (folder / name).write_bytes(content)
-        flags = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, "-s"]
+        flags = ["-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *LINKED_SAFELY, "-s"]
         run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], folder)
         return (folder / "library.so").read_bytes()
 

@@ -1,7 +1,7 @@
 """Cache keys of modules that are imported from files (relvm/ir/cache_key.py).
 
 A key identifies the file and the import options.  Computing it does not read the graph, and normally does not import
-the onnx package.
+the onnx package, whose version it contains: the package defines some operators as functions of others.
 """
 
 from __future__ import annotations

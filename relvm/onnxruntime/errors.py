@@ -172,17 +172,17 @@ _LOAD_PATTERNS: tuple[tuple[str, type[Status]], ...] = (
     (" redefines .*, which .* already defines", Fail),
     ("nodes must be topologically sorted", Fail),
     ("cannot read the elements from", Fail),
-    ("is not supported: the installed onnx package", Fail),
+    (r"(?:opset|ir_version) .* is not supported: relvm supports", Fail),
 )
 
 
 def _class_of_unknown_operator(name: str) -> type[Status]:
     """Return the exception for an operator that relvm does not have.   name: the operator, with its domain."""
-    import onnx.defs  # importing the model has imported it
+    from relvm.frontend.onnx.node_schemas import is_operator  # importing the model has imported it
 
     domain, _, operator = name.rpartition(".")
     if domain in ("", "ai.onnx", "ai.onnx.ml"):
-        is_onnx = onnx.defs.has(operator, "" if domain == "ai.onnx" else domain)
+        is_onnx = is_operator("" if domain == "ai.onnx" else domain, operator)
         return NotImplemented if is_onnx else InvalidGraph
     return NotImplemented if domain.startswith("com.microsoft") else Fail  # other domains are unknown to both
 

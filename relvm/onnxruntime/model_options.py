@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmError
-from relvm.onnxruntime.errors import Fail, InvalidArgument, load_error
+from relvm.onnxruntime.errors import Fail, InvalidArgument, NotImplemented, load_error
 from relvm.onnxruntime.options import SessionOptions
 from relvm.quoting import terminal
 from relvm.runtime.file_io import complete_file
@@ -23,12 +23,19 @@ def apply_model_options(model: bytes | Path, options: SessionOptions) -> bytes |
         The model or its external data cannot be read, or the changed model is larger than 2 GB.
     InvalidArgument
         The file cannot be written.
+    NotImplemented
+        The onnx package, which changes and writes the model, is not installed.
     """
     path = options.optimized_model_filepath
     if not (path or options._initializers or options._denoted_sizes):
         return model
-    import onnx  # most sessions do not need it here
-
+    try:
+        import onnx  # most sessions do not need it
+    except ImportError:
+        raise NotImplemented.of(
+            "optimized_model_filepath, added initializers and dimensions overridden by denotation change the model,"
+            " which needs the onnx package: pip install onnx"
+        ) from None
     try:
         proto = onnx.load_model_from_string(model) if isinstance(model, bytes) else onnx.load_model(model)
     except Exception as error:  # of protobuf, of the file system, or of the checks of external data

@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmTypeError
-from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES
+from relvm.frontend.onnx_info import OnnxValue
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.onnxruntime.errors import Fail, InvalidArgument, unsupported_error
 from relvm.quoting import terminal
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
 
-_NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn"} | {
-    "float8e4m3fnuz": "float8_e4m3fnuz",
-    "float8e5m2": "float8_e5m2",
-    "float8e5m2fnuz": "float8_e5m2fnuz",
-    "float8e8m0": "float8_e8m0fnu",
-    "float4e2m1": "float4_e2m1fn",
-}
+_ELEMENTS = tuple(each.text for each in ELEMENT_TYPES)
+_NUMPY_NAMES = {each.text: each.numpy for each in ELEMENT_TYPES if each.numpy}
+_ELEMENT_OF_DTYPE = {numpy: element for element, numpy in _NUMPY_NAMES.items()}
 
 
 @cache
@@ -47,9 +44,8 @@ def numpy_dtype(element: str) -> np.dtype:
 def element_type(dtype: np.dtype) -> str:
     """Return the ONNX element type of a dtype, such as "float" for float32."""
     name = "object" if dtype.kind in "UTO" else dtype.name
-    names = {numpy: element for element, numpy in _NUMPY_NAMES.items()}
-    element = names.get(name, name)
-    if element not in ELEMENT_TYPES:
+    element = _ELEMENT_OF_DTYPE.get(name)
+    if element is None:
         raise RuntimeError(f"Unsupported array dtype {dtype}; expected one that ONNX has, such as float32")
     return element
 
@@ -57,11 +53,11 @@ def element_type(dtype: np.dtype) -> str:
 def _dtype_of(element_type: Any) -> np.dtype:
     """Return the dtype of `element_type`, which is a NumPy type or a number of TensorProto.DataType."""
     if isinstance(element_type, int) and not isinstance(element_type, bool):
-        if not 0 < element_type < len(ELEMENT_TYPES):
+        if not 0 < element_type < len(_ELEMENTS):
             raise InvalidArgument.of(
                 f"unknown element type {element_type}; expected a value of onnx.TensorProto.DataType"
             )
-        return numpy_dtype(ELEMENT_TYPES[element_type])
+        return numpy_dtype(_ELEMENTS[element_type])
     dtype = np.dtype(element_type)
     return STRINGS if dtype.kind in "UT" else dtype
 
@@ -321,7 +317,7 @@ class OrtValue:
 
     def element_type(self) -> int:
         """Return the number of a tensor's element type in onnx.TensorProto.DataType."""
-        return ELEMENT_TYPES.index(element_type(self.numpy().dtype))
+        return _ELEMENTS.index(element_type(self.numpy().dtype))
 
     def tensor_size_in_bytes(self) -> int:
         """Return the size of the elements in bytes."""

@@ -12,7 +12,7 @@ from relvm.ops.conv_packed import conv_packed
 from relvm.ops.conv_winograd import conv_winograd
 from relvm.ops.convolution import conv
 from relvm.ops.cumulative import cumprod, cumsum
-from relvm.ops.decision_trees import tree_leaves
+from relvm.ops.decision_trees import tree_ensemble
 from relvm.ops.elementwise import abs_ as abs
 from relvm.ops.elementwise import (
     acos,

@@ -18,7 +18,7 @@ from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, for_each_tile, gemm
+from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, size_of_block
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import two_loops
@@ -110,7 +110,9 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
                 column = k.let("column", panel * WIDTH)
                 count = k.let("width", minimum(columns - column, WIDTH))
 
-                def multiply(row: Scalar, size: int) -> None:
+                with k.loop((rows + (_ROWS - 1)) / _ROWS, name="group") as group:
+                    row = k.let("row", group * _ROWS)
+                    size = k.let("size", size_of_block(rows, row, _ROWS))
                     k.invoke(
                         "rvm_quantized_tile_f32",
                         rows=size,
@@ -122,8 +124,6 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
                     )
                     with k.loop(size, name="r") as r, k.loop(count, name="j", simd=True) as j:
                         result.store(k, counters(row + r, column + j), tile[r * WIDTH + j])
-
-                for_each_tile(k, rows, _ROWS, multiply)
 
     few = k.let("few", rows <= _FEW_ROWS)
     with k.branch(few):

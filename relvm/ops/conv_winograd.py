@@ -16,7 +16,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import output_dims, window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import ROWS, STEP, for_each_width, round_up
+from relvm.kernels.gemm.gemm import ROWS, STEP, for_each_tile, round_up
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
@@ -93,18 +93,13 @@ def convolve_tiles(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
     parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
     with k.parallel(parts, work, least=min(groups, _MIN_GROUPS)) as (first, last):
-        block = _TileBlock(k, x, u, result, pads, spread, _block_widths(constant_value(tiles), columns), tiles_wide)
+        block = _TileBlock(k, x, u, result, pads, spread, _max_tiles(constant_value(tiles), columns), tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip_to_block(k, first, last, number, Literal(groups, I64))
             image = k.let("image", number / blocks)
             start = k.let("start", number % blocks * columns)
             block.load(image, start, k.let("count", minimum(tiles - start, columns)))
-            full = filters // ROWS
-            with k.loop(minimum(stop, full), start=low, name="group") as group:
-                block.write(k.let("filter", group * ROWS), ROWS)
-            if filters % ROWS:
-                with k.branch(stop > full):
-                    block.write(k.let("filter", Literal(full * ROWS, I64)), filters % ROWS)
+            for_each_tile(k, as_scalar(filters, I64), ROWS, (low, stop), block.write)
 
 
 def _tile_lines(high: Scalar, spread: int) -> Scalar:
@@ -117,16 +112,13 @@ def _tiles_per_block(channels: int) -> int:
     return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
 
 
-def _block_widths(tiles: int | None, columns: int) -> list[int]:
-    """Return the possible numbers of tiles in a block, rounded up to multiples of _LANES, in ascending order.
+def _max_tiles(tiles: int | None, columns: int) -> int:
+    """Return the maximum number of tiles in a block, rounded up to a multiple of _LANES.
 
     tiles: the number of tiles of an image, or None if it is unknown.
     columns: the number of tiles in a full block.
     """
-    if tiles is None:
-        return list(range(_LANES, columns + 1, _LANES))
-    counts = {min(tiles, columns), tiles % columns} - {0} or {1}
-    return sorted({-(-count // _LANES) * _LANES for count in counts})
+    return columns if tiles is None else max(-(-min(tiles, columns) // _LANES), 1) * _LANES
 
 
 class _TileBlock:
@@ -140,14 +132,13 @@ class _TileBlock:
         result: Epilogue,
         pads: tuple[int, ...],
         spread: int,
-        widths: list[int],
+        columns: int,
         tiles_wide: Scalar,
     ) -> None:
         self.k = k
         self.x = x
         self.u = u
         self.result = result
-        self.widths, columns = widths, widths[-1]
         self.tiles_wide = tiles_wide
         _, self.filters, self.channels = map(known_size, u.shape)
         self.pads = pads
@@ -180,32 +171,28 @@ class _TileBlock:
     def at(self, buffer: Buffer) -> Address:
         return Address(buffer, Literal(0, I64))
 
-    def write(self, filter_: Scalar, rows: int) -> None:
+    def write(self, filter_: Scalar, rows: Scalar) -> None:
         """Generate code that computes and writes the results of `rows` filters, beginning with the filter at index
         `filter_`."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
-
-            def multiply(columns: int) -> None:
-                k.invoke(
-                    "rvm_winograd_product",
-                    rows=rows,
-                    columns=columns,
-                    channels=self.channels,
-                    filters=filters,
-                    u=u,
-                    v=self.at(self.v),
-                    m=self.at(self.m),
-                )
-
-            for_each_width(k, self.columns, self.widths, multiply)
+            k.invoke(
+                "rvm_winograd_product",
+                rows=rows,
+                columns=self.columns,
+                channels=self.channels,
+                filters=filters,
+                u=u,
+                v=self.at(self.v),
+                m=self.at(self.m),
+            )
             k.invoke("rvm_winograd_output", rows=rows, columns=self.columns, m=self.at(self.m), out=self.at(self.out))
         with k.branch(self.too_large[0] > 0):
             k.invoke("rvm_winograd_plain", **self.tiles, rows=rows, filters=filters, u=u, out=self.at(self.out))
         self._write_rows(filter_, rows)
 
-    def _write_rows(self, filter_: Scalar, rows: int) -> None:
+    def _write_rows(self, filter_: Scalar, rows: Scalar) -> None:
         """Generate code that writes the computed tiles to the rows of the result.
 
         filter_, rows: the index of the first filter, and the number of filters.

@@ -24,16 +24,17 @@ from relvm.frontend.text import parse_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.executable import Executable
-from relvm.tables import BUILTINS, include_flags, runtime_sources
+from relvm.tables import BUILTINS, csrc_directory, include_flags, runtime_sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-SOURCES = runtime_sources()
+READERS = csrc_directory() / "readers"
+SOURCES = [*runtime_sources(), *sorted(READERS.glob("*.c"))]
 TESTS = sorted(HERE.glob("test_*.c"))
 COMPILER = shutil.which("gcc") or shutil.which("clang")
 
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-INCLUDES = [*include_flags(), f"-I{HERE}"]
+INCLUDES = [*include_flags(), f"-I{READERS}", f"-I{HERE}"]
 LIBRARIES = ["-lpthread", "-ldl", "-lm"]
 # Tests of threads run under the thread sanitizer.  All other tests are checked for memory errors, leaks and undefined
 # behavior.
@@ -51,7 +52,7 @@ SWEPT = (
 # report matter.
 COUNTING = {"test_debugger", "test_instrument", "test_kernel_hooks"}
 # Tests that are not swept: tests of threads, and tests that take long and allocate nothing that other tests do not.
-NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls"}
+NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls", "test_onnx_reader"}
 CHECKS_FAILED = 1
 SWEEP_OPTIONS = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}
 

@@ -1,4 +1,5 @@
-"""The C tests take every branch of the loader, the verifier and the interpreter, except those marked as unreachable.
+"""The C tests take every branch of the loader, the verifier, the interpreter and the reader of ONNX files, except those
+marked as unreachable.
 
 A comment `never: ` with the reason marks a branch that is never taken, and the test checks that this is true.  Branches
 are those that gcov reports for unoptimized code: both outcomes of each condition.
@@ -17,7 +18,7 @@ from test_c import HERE, INCLUDES, LIBRARIES, SOURCES, TESTS, WARNINGS, compile_
 
 COVERED = (
     *("load", "executable", "constants", "verify", "register_types", "predecode", "interpreter", "call"),
-    "kernel_verify",
+    *("kernel_verify", "protobuf", "onnx"),
 )
 NAMES = [f"{stem}.c" for stem in COVERED]
 NEVER = "never: "

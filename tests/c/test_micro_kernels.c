@@ -27,13 +27,9 @@ static const call calls[] = {
     {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
     {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
-    {"rvm_window_tile_f32",
-     "SSSSwSqqwSwSF",
-     {3, 33, 5, 2, 2 + 4 * 7 + 1, 7, 3, 2, 9 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
-    {"rvm_window_tile_f32",
-     "SSSSwSqqwSwSF",
-     {6, 64, 700, 9, 2 + 699 * 2 + 1, 2, 6, 9, (700 * 9 - 1) * 64 + 64, 64, 5 * 64 + 64, 64, 0}},
-    {"rvm_window_tile_f32", "SSSSwSqqwSwSF", {1, 16, 0, 3, 0, 0, 1, 3, 0, 16, 16, 16, 0}},
+    {"rvm_window_tile_f32", "SSSwqqwSwSF", {3, 33, 5, 1 + 1 + 1, 3, 5, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
+    {"rvm_window_tile_f32", "SSSwqqwSwSF", {96, 64, 512, 1 + 1 + 1, 96, 512, 511 * 64 + 64, 64, 95 * 64 + 64, 64, 0}},
+    {"rvm_window_tile_f32", "SSSwqqwSwSF", {1, 16, 0, 0, 1, 0, 0, 16, 16, 16, 0}},
     {"rvm_quantized_tile_f32",
      "SSSwSbwbFSSw",
      {3, 10, 4, 2 * 23 + 20, 23, 640, 2 * 70 + 64, 2 * 70 + 64, 1, 4, 70, 192}},
@@ -273,6 +269,8 @@ static void numbers_are_checked(void) {
   refused("rvm_tile_f32", 1, 0, 0);
   refused("rvm_tile_f32", 1, 0, 7);
   refused("rvm_tile_f32", 1, 1, 0);
+  refused("rvm_window_tile_f32", 1, 0, 513);
+  refused("rvm_window_tile_f32", 1, 2, 513);
   refused("rvm_tile_bytes", 0, 0, 0);
   refused("rvm_tile_bytes", 0, 0, 7);
   refused("rvm_tile_bytes", 0, 1, 0);

@@ -25,6 +25,8 @@ from relvm.tables import include_flags, runtime_sources
 
 COMPILERS = ("gcc", "clang")
 FLAGS = ["-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-Wall", "-Wextra", "-Werror", *include_flags()]
+READERS = ROOT / "csrc" / "readers"
+FLAGS.append(f"-I{READERS}")
 # Not used for the Python extension: Python's type slots store functions as `void *`, which ISO C does not allow.
 PEDANTIC = ["-Wpedantic"]
 PYTHON = ["-isystem", sysconfig.get_path("include")]
@@ -81,7 +83,7 @@ def test_a_warning_is_an_error(compiler: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_runtime(compiler: str, tmp_path: Path) -> None:
-    expect_no_warning(compiler, tmp_path, runtime_sources(), *PEDANTIC)
+    expect_no_warning(compiler, tmp_path, [*runtime_sources(), *sorted(READERS.glob("*.c"))], *PEDANTIC)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -120,6 +120,20 @@ def test_the_same_code_is_compiled_once(monkeypatch, cache) -> None:
     assert len(calls) == 2
 
 
+def test_libraries_share_the_functions_of_a_header(monkeypatch, cache) -> None:
+    texts: list[str] = []
+    compile_once = toolchain._compile
+    monkeypatch.setattr(toolchain, "_compile", lambda *args: texts.append(args[1]) or compile_once(*args))
+    for columns in (5, 6):
+        module = parse_module(f"def main(x: f32[n, 4], y: f32[4, {columns}]) = matmul(x, y)")
+        x, y = np.arange(8, dtype=np.float32).reshape(2, 4), np.ones((4, columns), np.float32)
+        machine = vm.VirtualMachine(vm.build(module, "compiled"))
+        np.testing.assert_array_equal(machine["main"](x, y).numpy(), x @ y)
+    assert [text.partition("\n")[0] for text in texts if "functions" in text.partition("\n")[0]] == [
+        "/* unit: functions of gemm_f32.h */"
+    ]
+
+
 def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "file" / "cache"))

@@ -29,11 +29,11 @@ def test_large_initializers_stay_in_their_file(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(large_model(), path)
     file = read_model_file(path)
-    weights, small = file.proto.graph.initializer
-    assert not weights.HasField("raw_data") and small.HasField("raw_data")
-    array = file.array(weights, "w")
+    array, small = (file.array(tensor, tensor.name) for tensor in file.proto.graph.initializer)
     assert np.shares_memory(array, np.frombuffer(file.content, np.uint8))
+    assert not np.shares_memory(small, np.frombuffer(file.content, np.uint8))  # it would keep the file in memory
     np.testing.assert_array_equal(array, LARGE)
+    assert small.tolist() == [1, 1, 1]
     np.testing.assert_array_equal(evaluate(from_onnx(path), "main", X), X @ LARGE)
 
 
@@ -81,7 +81,8 @@ def test_external_data_are_read_once(tmp_path: Path) -> None:
         ({"location": "weights", "offset": -4}, "bytes -4 to"),
         ({"location": "weights", "length": 8}, r"expected 16384 bytes for float32 and dimensions \[64, 64\], got 8"),
         ({"location": "weights", "offset": "x"}, "expected integers as the offset and length"),
-        ({}, r"bytes for float32"),
+        ({}, "expected the name of a file as the location of external data, got None"),
+        ({"location": "weights", "offset": 1 << 64}, "bytes 18446744073709551616 to .* lie outside weights"),
     ],
 )
 def test_external_data_that_are_not_there_are_refused(tmp_path: Path, entries, message) -> None:

@@ -151,7 +151,8 @@ REFUSED = {
     ),
     "a function that repeats without bound": (with_functions(40, 2), r"the model has \d+ nodes after inlining"),
     "functions too deep": (with_functions(60, 1), "function calls are nested more than"),
-    "graphs too deep": (nested(300), "subgraphs are nested more than"),
+    "graphs too deep": (nested(60), "subgraphs are nested more than"),
+    "messages too deep": (nested(300), r"\[0\], byte \d+: messages are nested more deeply, but the limit is 200"),
     "an axis outside": (node("Flatten", axis=3), r"axis is 3, which is outside \[-2, 3\)"),
     "an axis of a norm outside": (node("LayerNormalization", "x x", axis=2), r"axis is 2, which is outside \[-2, 2\)"),
     "more axes than there can be": (

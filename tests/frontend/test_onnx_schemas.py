@@ -14,7 +14,8 @@ import onnx
 import pytest
 from onnxruntime.capi import _pybind_state
 
-from relvm.frontend.onnx import node_schemas, registry
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx import from_onnx, node_schemas, registry
 from relvm.frontend.onnx.node_schemas import definition_of, schema_of, table_text
 
 
@@ -51,13 +52,26 @@ def test_an_unknown_operator_has_no_schema(key: tuple[str, str, int]) -> None:
     assert schema_of(*key) is None
 
 
-def test_opsets_newer_than_the_file_are_looked_up_in_the_onnx_package(monkeypatch) -> None:
-    monkeypatch.setattr(node_schemas, "newest_opsets", lambda: {"": 6})
-    schema_of.cache_clear()
-    expected = node_schemas._from_definition(definition_of("", "Add", 14))
-    assert asdict(schema_of("", "Add", 14)) == asdict(expected)
-    assert schema_of("", "Nonsense", 14) is None
-    schema_of.cache_clear()
+def test_operators_and_functions_are_known() -> None:
+    assert node_schemas.is_operator("", "Add") and node_schemas.is_operator("ai.onnx.ml", "Normalizer")
+    assert not node_schemas.is_operator("", "Nonsense") and not node_schemas.is_operator("com.microsoft", "Gelu")
+    for definition in onnx.defs.get_all_schemas_with_history():
+        if definition.has_function or definition.has_context_dependent_function:
+            assert node_schemas.is_function(definition.domain, definition.name), definition.name
+    assert not node_schemas.is_function("", "Add")
+
+
+@pytest.mark.parametrize(("domain", "version"), [("", 29), ("ai.onnx.ml", 6), ("ai.onnx.preview.training", 2)])
+def test_an_opset_newer_than_the_file_is_refused(domain: str, version: int) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {y = Exp(x)}'
+    )
+    del model.opset_import[:]
+    model.opset_import.add(domain=domain, version=version)
+    name = domain or "ai.onnx"
+    message = f"^g: opset {version} of {name} is not supported: relvm supports up to {version - 1}$"
+    with pytest.raises(RelvmUnsupportedError, match=message):
+        from_onnx(model)
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:

@@ -1,11 +1,12 @@
-"""Fuzz executables with libFuzzer or AFL++ instead of driver.c: the same harness and the same mutator.
+"""Fuzz executables or ONNX files with libFuzzer or AFL++ instead of driver.c: the same harness and the same mutator.
 
     PYTHONPATH=tests:tests/vm:tests/ops:tests/fuzz python -m engines libfuzzer --minutes 60 --corpus FOLDER
     PYTHONPATH=tests:tests/vm:tests/ops:tests/fuzz python -m engines afl --minutes 60 --corpus FOLDER
+    PYTHONPATH=tests:tests/vm:tests/ops:tests/fuzz python -m engines libfuzzer --input onnx --corpus FOLDER
 
 Needs Debian's packages clang (libfuzzer) or afl++.  The corpus begins with the inputs of seeds.py and of
-tests/fuzz/corpus; what the engine finds is added to FOLDER.  An input that fails is left in FOLDER/failures, and the
-exit status is 1.
+tests/fuzz/corpus, or of onnx_seeds.py; what the engine finds is added to FOLDER.  An input that fails is left in
+FOLDER/failures, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx_seeds
 import seeds
 
-from relvm.tables import include_flags, runtime_sources
+from relvm.tables import csrc_directory, include_flags, runtime_sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-FLAGS = ["-std=gnu11", "-g", "-O1", *include_flags(), f"-I{HERE}", "-fsanitize=address,undefined"]
+READERS = csrc_directory() / "readers"
+INCLUDES = [*include_flags(), f"-I{READERS}", f"-I{HERE}"]
+FLAGS = ["-std=gnu11", "-g", "-O1", *INCLUDES, "-fsanitize=address,undefined"]
 FLAGS += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
 RUNTIME = runtime_sources()
@@ -32,44 +36,53 @@ ASAN = (
     "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4:malloc_context_size=8:abort_on_error=1:symbolize=0"
 )
 LARGEST = 1 << 14  # limit on the bytes of an input
+ONNX_FUZZER = [HERE / "onnx" / "onnx_harness.c"]
+ONNX_TESTED = [source for source in RUNTIME if source.parent.name == "core" or source.stem == "crc32c"]
+# The tested sources and those of the fuzzer, without the driver, for each kind of input.
+SOURCES = {"executable": (RUNTIME, FUZZER), "onnx": ([*ONNX_TESTED, *sorted(READERS.glob("*.c"))], ONNX_FUZZER)}
+MUTATORS = {
+    "executable": [HERE / "mutator.c", HERE / "generator.c", HERE / "arguments.c"],
+    "onnx": ONNX_FUZZER,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("engine", choices=("libfuzzer", "afl"))
+    parser.add_argument("--input", choices=tuple(SOURCES), default="executable")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--corpus", type=Path, required=True)
     options = parser.parse_args()
     folder = options.corpus.resolve()
-    for path in seeds.write(folder / "queue"):
+    write = seeds.write if options.input == "executable" else onnx_seeds.write
+    for path in write(folder / "queue"):
         if path.stat().st_size > LARGEST:
             path.unlink()
-    for path in (HERE / "corpus").iterdir():
+    for path in (HERE / "corpus").iterdir() if options.input == "executable" else ():
         shutil.copy(path, folder / "queue")
     (folder / "failures").mkdir(exist_ok=True)
     run = _libfuzzer if options.engine == "libfuzzer" else _afl
-    run(folder, round(options.minutes * 60))
+    run(folder, options.input, round(options.minutes * 60))
     failures = [path for path in (folder / "failures").rglob("*") if path.is_file() and path.name != "README.txt"]
     for path in failures:
         print(f"failed: {path}")
     return 1 if failures else 0
 
 
-def _libfuzzer(folder: Path, seconds: int) -> None:
+def _libfuzzer(folder: Path, kind: str, seconds: int) -> None:
     program = folder / "libfuzzer"
-    _compile("clang", "-fsanitize=fuzzer", program)
+    _compile("clang", "-fsanitize=fuzzer", kind, program)
     command = [program, "-detect_leaks=0", f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=30"]
     command += [f"-artifact_prefix={folder}/failures/", "-print_final_stats=1", folder / "queue"]
     subprocess.run(command, check=False)
 
 
-def _afl(folder: Path, seconds: int) -> None:
+def _afl(folder: Path, kind: str, seconds: int) -> None:
     program, mutator = folder / "afl", folder / "afl_mutator.so"
-    _compile("afl-clang-fast", "-fsanitize=fuzzer", program)
-    sources = [HERE / "afl_mutator.c", HERE / "mutator.c", HERE / "generator.c", HERE / "arguments.c"]
-    include = [*include_flags(), f"-I{HERE}"]
+    _compile("afl-clang-fast", "-fsanitize=fuzzer", kind, program)
+    sources = [HERE / "afl_mutator.c", *MUTATORS[kind], *SOURCES[kind][0]]
     subprocess.run(
-        ["clang", "-std=gnu11", "-O2", "-shared", "-fPIC", *include, *sources, *RUNTIME, "-o", mutator, "-ldl", "-lm"],
+        ["clang", "-std=gnu11", "-O2", "-shared", "-fPIC", *INCLUDES, *sources, "-o", mutator, "-ldl", "-lm"],
         check=True,
     )
     environment = os.environ | {
@@ -104,12 +117,14 @@ def flags_of(source: Path) -> list[str]:
     return ["-fwrapv"] if source.stem in ("element_functions", "strip_moves", "micro_kernels") else []
 
 
-def _compile(compiler: str, option: str, program: Path) -> None:
+def _compile(compiler: str, option: str, kind: str, program: Path) -> None:
     objects = []
-    for source in [*RUNTIME, *FUZZER]:
+    tested, fuzzer = SOURCES[kind]
+    for source in [*tested, *fuzzer]:
         objects.append(program.with_name(f"{program.name}_{source.parent.name}_{source.stem}.o"))
         subprocess.run([compiler, *FLAGS, option, *flags_of(source), "-c", source, "-o", objects[-1]], check=True)
-    subprocess.run([compiler, *FLAGS, option, *objects, *LINK, "-o", program], check=True)
+    link = LINK if kind == "executable" else LINK[1:]  # memory.c wraps the allocator
+    subprocess.run([compiler, *FLAGS, option, *objects, *link, "-o", program], check=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from relvm.codegen.c.function import (
@@ -30,7 +30,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.kernel import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
 from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
-from relvm.tables import header_files
+from relvm.tables import find_header, header_files
 
 _OPEN = """const rvm_native_api *rvm_api;
 
@@ -120,6 +120,40 @@ def opening_unit() -> str:
     library that does not contain the first unit.
     """
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
+
+
+_INCLUDE = re.compile(r'^#include "(.*\.h)"$', re.MULTILINE)
+# The headers with functions that the units of a library share (RVM_OUT_OF_LINE in compiler.h).
+_SHARED = ("conv_f32.h", "depthwise_f32.h", "gemm_f32.h", "gemm_int8.h", "gemm_quantized.h")
+
+
+def _header_text(name: str) -> str:
+    path = find_header(name)
+    return path.read_text() if path else ""
+
+
+@functools.cache
+def _included(header: str) -> frozenset[str]:
+    """Return the headers that a header of relvm includes, directly or indirectly."""
+    included: frozenset[str] = frozenset(_INCLUDE.findall(_header_text(header)))
+    return included.union(*map(_included, included))
+
+
+def shared_headers(units: Iterable[str]) -> list[str]:
+    """Return the headers that units include, directly or indirectly, and that have functions which units share.
+
+    units: the texts of translation units with kernels.
+    """
+    included = {header for unit in units for header in _INCLUDE.findall(unit)}
+    included = included.union(*map(_included, included))
+    return [header for header in _SHARED if header in included]
+
+
+def shared_unit(header: str) -> str:
+    """Return the text of the translation unit that defines the functions of a header that units share."""
+    others = "\n".join(f'#include "{name}"' for name in sorted(_included(header)))
+    define = "#undef RVM_OUT_OF_LINE\n#define RVM_OUT_OF_LINE RVM_DEFINED"
+    return f'/* unit: functions of {header} */\n\n{others}\n\n{define}\n#include "{header}"\n'
 
 
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:

@@ -20,10 +20,16 @@ def read_proto(model: Any) -> Any:
         The bytes are not an ONNX model.
     RelvmArgumentError
         `model` has another type.
+    RelvmUnsupportedError
+        The onnx package is not installed.
     """
-    import onnx
-    from google.protobuf.message import DecodeError
-
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise RelvmUnsupportedError(
+            "the comparison with ONNX Runtime requires the onnx package: pip install 'relvm[explore]'"
+        ) from None
     try:
         match model:
             case onnx.ModelProto():

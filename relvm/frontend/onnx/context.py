@@ -25,6 +25,7 @@ from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, max_imported_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
+from relvm.frontend.onnx_element_types import element_dtype, element_name
 from relvm.frontend.weights import Weights, as_constant
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
@@ -186,14 +187,13 @@ class ImportContext(ABC):
 
         what: a description of the tensor for the error message.
         """
-        from onnx import TensorProto, helper
-
+        dtype = element_dtype(number)
         try:
-            return dtype_of(helper.tensor_dtype_to_np_dtype(number))
-        except (RelvmError, KeyError):
-            known = {value: name for name, value in TensorProto.DataType.items()}
-            name = known.get(number, number)
-            raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
+            if dtype is not None:
+                return dtype_of(dtype)
+        except RelvmError:
+            pass
+        raise RelvmUnsupportedError(f"{self.place}: {what}: element type {element_name(number)} is not supported")
 
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
         key = dimension_key(dim, name, axis)

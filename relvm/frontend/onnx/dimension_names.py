@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from relvm.frontend.onnx.identifiers import identifier
+from relvm.frontend.onnx_messages import Message
 
 ValueT = TypeVar("ValueT")
 
 
-def dimension_key(dim: Any, input_name: str, axis: int) -> str | None:
+def dimension_key(dim: Message, input_name: str, axis: int) -> str | None:
     """Return the name of a symbolic size in the file, or None if the size is a number.
 
-    dim: the onnx.TensorShapeProto.Dimension.
+    dim: the TensorShapeProto.Dimension.
     """
-    if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for an unknown size
+    if dim.has("dim_value") and dim.dim_value >= 0:  # exporters write -1 for an unknown size
         return None
     return size_key(dim.dim_param, input_name, axis)
 
@@ -30,12 +31,12 @@ def size_key(stated: str, input_name: str, axis: int) -> str:
     return stated if stated not in ("", "?") else f"{input_name}_dim{axis}"
 
 
-def printed_names(graph: Any) -> dict[str, str]:
+def printed_names(graph: Message) -> dict[str, str]:
     """Return the name that relvm prints for each symbolic size of the inputs of a graph, by its name in the file.
 
     For example, "batch.size" is printed as "batch_size", because the text form needs an identifier.
 
-    graph: the onnx.GraphProto.
+    graph: the GraphProto.
     """
     initializers = {each.name for each in graph.initializer}
     used: set[str] = set()

@@ -13,10 +13,11 @@ from typing import Any
 from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
-from relvm.frontend.onnx.model_checker import Key, attribute_graphs, function_key, nested_nodes, opset_versions
-from relvm.frontend.onnx.node_schemas import definition_of
+from relvm.frontend.onnx.model_checker import Key, function_key, map_attribute_graphs, nested_nodes, opset_versions
+from relvm.frontend.onnx.node_schemas import definition_of, is_function
 from relvm.frontend.onnx.registry import Converter, OnnxNode, converter_for
 from relvm.frontend.onnx.values import HostValue
+from relvm.frontend.onnx_messages import Message, message, read_message
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
 
@@ -31,11 +32,11 @@ class _InlinableFunction:
     """
 
     key: Key
-    body: Any
-    defaults: Mapping[str, Any]
+    body: Message
+    defaults: Mapping[str, Message]
 
 
-def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
+def converter_of(graph: ImportContext, proto: Message, opset: int) -> Converter | None:
     """Return a function that converts a node, or None if the operator of the node is not supported.
 
     If the model defines the operator as a function, the converter inlines that function.  Otherwise return the
@@ -48,7 +49,7 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
         return lambda node: _inline(node, _InlinableFunction(key, own, {a.name: a for a in own.attribute_proto}))
     if convert := converter_for(*key[:2]):
         return convert
-    definition = definition_of(*key[:2], opset)
+    definition = definition_of(*key[:2], opset) if is_function(*key[:2]) else None
     if definition is None or not (definition.has_function or definition.has_context_dependent_function):
         return None
     return lambda node: _inline(node, _onnx_function(node, key, definition))
@@ -61,7 +62,7 @@ def _onnx_function(node: OnnxNode, key: Key, definition: Any) -> _InlinableFunct
 
     key: the domain, name and overload of the function.   definition: the OpSchema of the operator.
     """
-    from onnx import FunctionProto
+    from onnx import NodeProto
 
     versions = definition.function_opset_versions or definition.context_dependent_function_opset_versions
     own = node.graph.opsets.get("", node.opset)  # a body uses ONNX's own domain
@@ -69,22 +70,51 @@ def _onnx_function(node: OnnxNode, key: Key, definition: Any) -> _InlinableFunct
     if definition.has_function:
         found = definition.get_function_with_opset_version(version)
     else:
-        types = [_type_of(value) for value in node.inputs]
+        types = [_type_of(value).SerializeToString() for value in node.inputs]
+        proto = _filled(NodeProto(), node.proto).SerializeToString()
         try:
-            found = definition.get_context_dependent_function_with_opset_version(
-                version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
-            )
+            found = definition.get_context_dependent_function_with_opset_version(version, proto, types)
         except RuntimeError as error:  # the onnx package writes the body as text and parses it
             raise RelvmFormatError(f"the onnx package failed to build function {node.proto.op_type}: {error}") from None
     if not found:
         raise RelvmUnsupportedError(f"function {node.proto.op_type} is not defined for these inputs and attributes")
-    body = FunctionProto.FromString(found)
+    body = read_message("FunctionProto", found)
     stated = opset_versions(body.opset_import, node.here)
-    for other, opset in node.graph.opsets.items():  # domains that the body does not import have the model's opsets
-        if other not in stated:
-            body.opset_import.add(domain=other, version=opset)
-    attributes = definition.attributes.items()
-    return _InlinableFunction(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
+    more = (  # domains that the body does not import have the model's opsets
+        message("OperatorSetIdProto", domain=other, version=opset)
+        for other, opset in node.graph.opsets.items()
+        if other not in stated
+    )
+    body = body.replace(opset_import=(*body.opset_import, *more))
+    defaults = {each: attribute.default_value for each, attribute in definition.attributes.items()}
+    return _InlinableFunction(
+        key,
+        body,
+        {
+            each: read_message("AttributeProto", value.SerializeToString())
+            for each, value in defaults.items()
+            if value.name
+        },
+    )
+
+
+def _filled(proto: Any, source: Message) -> Any:
+    """Copy the fields of a message to a message of the onnx package, and return the latter."""
+    for name, value in source.fields().items():
+        match value:
+            case Message():
+                getattr(proto, name).SetInParent()
+                _filled(getattr(proto, name), value)
+            case memoryview() if name == "raw_data":
+                proto.raw_data = bytes(value)
+            case tuple() if value and isinstance(value[0], Message):
+                for each in value:
+                    _filled(getattr(proto, name).add(), each)
+            case tuple() | memoryview():
+                getattr(proto, name).extend(value)
+            case _:
+                setattr(proto, name, value)
+    return proto
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
@@ -134,35 +164,25 @@ def _inline(node: OnnxNode, call: _InlinableFunction) -> tuple[Any, ...]:
     for inner in body.node:
         nodes.append(_with_attributes(inner, attributes))
         graph.node_counter.count(sum(1 for _ in nested_nodes(nodes[-1])), graph.file.place)
-        graph.file.count(nodes[-1].ByteSize(), node.here)
+        graph.file.count(nodes[-1].size_bytes, node.here)
     values = dict(zip(wanted, scope.import_nodes(nodes, wanted), strict=True))
     return tuple(values.get(name) for name in body.output[: len(node.proto.output)])
 
 
-def _with_attributes(proto: Any, attributes: Mapping[str, Any]) -> Any:
-    """Return a copy of `proto`, a node in a function body, with the attributes of a call inserted.
+def _with_attributes(proto: Message, attributes: Mapping[str, Message]) -> Message:
+    """Return `proto`, a node in a function body, with the attributes of a call inserted.
 
     An attribute of the node can refer to an attribute of the function.  Replace such references by the values in
     `attributes`, also in subgraphs.  Remove a reference to an attribute that the call does not have.
     """
-    from onnx import NodeProto
 
-    copy = NodeProto()
-    copy.CopyFrom(proto)
-    del copy.attribute[:]
+    def inserted(graph: Message) -> Message:
+        return graph.replace(node=tuple(_with_attributes(node, attributes) for node in graph.node))
+
+    changed = []
     for attribute in proto.attribute:
-        value = attribute
-        if attribute.ref_attr_name:
-            if attribute.ref_attr_name not in attributes:
-                continue
-            value = attributes[attribute.ref_attr_name]
-        added = copy.attribute.add()
-        added.CopyFrom(value)
-        added.name = attribute.name
-        for graph in attribute_graphs(added):
-            inner = (
-                [_with_attributes(node, attributes) for node in graph.node] if value is attribute else list(graph.node)
-            )
-            del graph.node[:]
-            graph.node.extend(inner)
-    return copy
+        if not attribute.ref_attr_name:
+            changed.append(map_attribute_graphs(attribute, inserted))
+        elif attribute.ref_attr_name in attributes:
+            changed.append(attributes[attribute.ref_attr_name].replace(name=attribute.name))
+    return proto.replace(attribute=tuple(changed)) if tuple(changed) != proto.attribute else proto

@@ -115,7 +115,7 @@ def from_onnx(
         The file is not an ONNX model, or its graph is inconsistent.
     RelvmUnsupportedError
         A node cannot be imported.  The message names the node, the operator and the opset.  Also raised if the model is
-        newer than the installed onnx package, or expands beyond the limits (model_checker.py, model_file.py).
+        newer than relvm supports, or expands beyond the limits (model_checker.py, model_file.py).
     RelvmMemoryError
         There is not enough memory.
     RelvmTypeError, RelvmShapeError

@@ -6,13 +6,15 @@ Source: onnx/docs/IR.md.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.frontend.onnx.node_schemas import newest_opsets
+from relvm.frontend.onnx_messages import Message
 
 DEEPEST = 50  # limit on the nesting depth of graphs, and of function calls
+NEWEST_IR_VERSION = 14  # the version of onnx.proto that csrc/tables/onnx_messages.def describes
 _NEWEST_OPSET = 2**31 - 1  # of any domain; the onnx package stores opsets in an int
 _MAX_NODES = 10**5  # nodes allowed after inlining, in addition to a few times the nodes of the model
 _GIVEN = "the graph"  # the description of what defines inputs and initializers, for messages
@@ -35,32 +37,22 @@ def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
     RelvmFormatError
         A version is out of range, or a domain has two versions.
     RelvmUnsupportedError
-        The model imports a version of one of ONNX's own domains that the installed onnx package lacks.
+        The model imports a version of one of ONNX's own domains that is newer than those that relvm knows.
     """
     found: dict[str, int] = {}
     for entry in imports:
         domain, version = plain_domain(entry.domain), entry.version
         name = shortened(domain) or "ai.onnx"
-        newest = newest_versions().get(domain)
+        newest = newest_opsets().get(domain)
         if not 1 <= version <= _NEWEST_OPSET:
             raise RelvmFormatError(f"{here}: opset {version} of {name}, expected an integer of 1 to {_NEWEST_OPSET}")
         if found.setdefault(domain, version) != version:
             raise RelvmFormatError(f"{here}: opset_import contains both {found[domain]} and {version} for {name}")
         if newest is not None and version > newest:
             raise RelvmUnsupportedError(
-                f"{here}: opset {version} of {name} is not supported:"
-                f" the installed onnx package supports up to {newest}"
+                f"{here}: opset {version} of {name} is not supported: relvm supports up to {newest}"
             )
     return found
-
-
-@cache
-def newest_versions() -> Mapping[str, int]:
-    """Return the newest opset version of each of ONNX's own domains in the installed onnx package."""
-    from onnx import defs
-    from onnx.helper import VERSION_TABLE
-
-    return {"": defs.onnx_opset_version(), "ai.onnx.ml": max(row[3] for row in VERSION_TABLE)}
 
 
 def expect_model(model: Any, place: str) -> None:
@@ -73,15 +65,12 @@ def expect_model(model: Any, place: str) -> None:
     RelvmFormatError
         A value is defined twice, the nodes form a cycle, a name is not UTF-8, or two functions share a name.
     RelvmUnsupportedError
-        The IR version is newer than that of the installed onnx package, graphs are nested too deeply, or calls of
-        model functions expand to too many nodes.
+        The IR version is newer than those that relvm knows, graphs are nested too deeply, or calls of model functions
+        expand to too many nodes.
     """
-    from onnx import IR_VERSION
-
-    if not 0 <= model.ir_version <= IR_VERSION:
+    if not 0 <= model.ir_version <= NEWEST_IR_VERSION:
         raise RelvmUnsupportedError(
-            f"{place}: ir_version {model.ir_version} is not supported:"
-            f" the installed onnx package supports 0 to {IR_VERSION}"
+            f"{place}: ir_version {model.ir_version} is not supported: relvm supports 0 to {NEWEST_IR_VERSION}"
         )
     _expect_graph(model.graph, place, ChainMap(), 0)
     for function in model.functions:
@@ -149,9 +138,24 @@ def _expect_nodes(nodes: Any, definitions: dict[str, str], place: str, outer_val
             definitions[name] = node_name(node)
 
 
-def attribute_graphs(attribute: Any) -> list[Any]:
+def attribute_graphs(attribute: Message) -> list[Message]:
     """Return the graphs that an AttributeProto contains."""
-    return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
+    return [*([attribute.g] if attribute.has("g") else []), *attribute.graphs]
+
+
+def map_graphs(node: Message, change: Callable[[Message], Message]) -> Message:
+    """Return a node whose attributes contain change(graph) instead of each graph."""
+    if not any(True for _ in node_graphs(node)):
+        return node
+    return node.replace(attribute=tuple(map_attribute_graphs(attribute, change) for attribute in node.attribute))
+
+
+def map_attribute_graphs(attribute: Message, change: Callable[[Message], Message]) -> Message:
+    """Return an AttributeProto that contains change(graph) instead of each graph."""
+    changes: dict[str, Any] = {"g": change(attribute.g)} if attribute.has("g") else {}
+    if attribute.graphs:
+        changes["graphs"] = tuple(map(change, attribute.graphs))
+    return attribute.replace(**changes) if changes else attribute
 
 
 def node_graphs(node: Any) -> Iterator[Any]:
@@ -170,7 +174,7 @@ def node_name(node: Any) -> str:
 
 
 def _expect_text(name: Any, here: str) -> None:
-    if not isinstance(name, str):  # protobuf returns bytes for a string that is not UTF-8
+    if not isinstance(name, str):  # a string that is not UTF-8 is read as bytes
         raise RelvmFormatError(f"{here}: the name {bytes(name)[:40]!r} is not UTF-8")
 
 

@@ -1,8 +1,6 @@
-"""Reading of ONNX model files: protobuf parses the graph, and weights are used directly from the bytes of the file.
+"""Reading of ONNX model files, and the arrays of their tensors, which use the bytes of the files where possible.
 
-A file is read once, completely, so later changes of the file do not affect the module.  Weights are most of a model's
-bytes.  To avoid copying them again, the initializers' raw_data is removed before protobuf parses the model.  Each
-initializer then refers to its position in the file, as in a model with external data.
+A file is read once, completely, so later changes of the file do not affect the module.
 """
 
 from __future__ import annotations
@@ -18,9 +16,11 @@ import numpy as np
 from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx_bytes import OnnxSource, read_external, read_source
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
+from relvm.frontend.onnx_messages import EXTERNAL, Message, check_model
 
-_PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
+_IN_PLACE_BYTES = 4096  # elements of at least this size are used in the bytes of the file
 _FREE_BYTES = 1 << 28  # a model may always expand to this size
 _GROWTH = 16  # a larger model may expand to this multiple of its files' size
 
@@ -37,7 +37,7 @@ class ModelFile:
     Attributes
     ----------
     proto
-        The onnx.ModelProto.  Read the elements of its tensors with `array` only.
+        The ModelProto.  Read the elements of its tensors with `array`.
     place
         The model's name in messages: its path, or the name of the graph.
     digest
@@ -46,8 +46,7 @@ class ModelFile:
     folder
         The folder of the files with external data, or None if it is not known.
     content
-        The bytes of the model itself.  If a tensor has external data without a location, its offset refers to these
-        bytes.
+        The bytes of the model itself.
     files
         The bytes of the files with external data read so far, by path.
     covered
@@ -57,7 +56,7 @@ class ModelFile:
         adds to this total, and raises an error if the total becomes too large.
     """
 
-    proto: Any
+    proto: Message
     place: str
     digest: str
     folder: Path | None
@@ -85,15 +84,15 @@ class ModelFile:
         self.expanded.bytes += size_bytes
         if self.expanded.bytes <= _FREE_BYTES:
             return
-        stored = (len(self.content) or self.proto.ByteSize()) + sum(map(len, self.files.values()))
+        stored = len(self.content) + sum(map(len, self.files.values()))
         if self.expanded.bytes > _FREE_BYTES + _GROWTH * stored:
             raise RelvmUnsupportedError(
                 f"{here}: the tensors of the model expand to {self.expanded.bytes:,} bytes, but the limit for a model"
                 f" of {stored:,} bytes is {_FREE_BYTES + _GROWTH * stored:,}"
             )
 
-    def array(self, tensor: Any, here: str) -> np.ndarray:
-        """Return the elements of an onnx.TensorProto.  here: the beginning of error messages.
+    def array(self, tensor: Message, here: str) -> np.ndarray:
+        """Return the elements of a TensorProto.  here: the beginning of error messages.
 
         Raises
         ------
@@ -103,38 +102,66 @@ class ModelFile:
         RelvmUnsupportedError
             The arrays of the model have become too large compared with the size of its files (see `count`).
         """
-        from onnx import TensorProto, helper, numpy_helper
-
         dims = tuple(tensor.dims)
         if len(dims) > _LONGEST_DIMS or any(dim < 0 for dim in dims):
             raise RelvmFormatError(f"{here}: invalid dimensions {list(dims)[:_LONGEST_DIMS]}")
-        try:
-            dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-        except (KeyError, TypeError):
-            raise RelvmFormatError(f"{here}: unknown element type {tensor.data_type}") from None
-        if tensor.data_type == TensorProto.STRING:
-            return _from_typed_field(tensor, dims, here)
-        is_external = tensor.data_location == TensorProto.EXTERNAL
-        if is_external:
-            data = self._external_bytes(tensor, here)
-        elif tensor.HasField("raw_data"):
-            data = np.frombuffer(tensor.raw_data, np.uint8)
-        else:
-            return _from_typed_field(tensor, dims, here)
-        bits = _PACKED_BITS.get(tensor.data_type, dtype.itemsize * 8)
-        expected = -(-math.prod(dims) * bits // 8)
+        dtype = element_dtype(tensor.data_type)
+        if dtype is None:
+            raise RelvmFormatError(f"{here}: unknown element type {tensor.data_type}")
+        element = ELEMENT_TYPES[tensor.data_type]
+        is_external = tensor.data_location == EXTERNAL
+        if not element.bits or not (is_external or tensor.has("raw_data")):
+            return self._from_typed_field(tensor, dims, dtype, here)
+        data = self._external_bytes(tensor, here) if is_external else np.frombuffer(tensor.raw_data, np.uint8)
+        expected = -(-math.prod(dims) * element.bits // 8)
         if len(data) != expected:
             raise RelvmFormatError(
                 f"{here}: expected {expected} bytes for {dtype} and dimensions {list(dims)}, got {len(data)}"
             )
         self.count(len(data), here)
-        if bits == dtype.itemsize * 8:
+        data = _without_file(data)
+        if element.bits >= 8:
             return data.view(dtype).reshape(dims) if data.size else np.empty(dims, dtype)
-        plain = TensorProto(data_type=tensor.data_type, dims=dims, raw_data=data.tobytes())
-        return numpy_helper.to_array(plain)
+        return _unpack(data, element.bits, math.prod(dims)).view(dtype).reshape(dims)
 
-    def dense_array(self, sparse: Any, here: str) -> np.ndarray:
-        """Convert an onnx.SparseTensorProto to a dense array.  here: the beginning of error messages.
+    def _from_typed_field(self, tensor: Message, dims: tuple[int, ...], dtype: np.dtype, here: str) -> np.ndarray:
+        """Return the elements of a tensor that stores them in a typed field, such as float_data."""
+        if tensor.has("segment"):
+            raise RelvmFormatError(f"{here}: tensors in segments are not supported")
+        element = ELEMENT_TYPES[tensor.data_type]
+        stored, count = getattr(tensor, element.field), math.prod(dims)
+        per_item = 8 // element.bits if element.bits in (2, 4) else 1
+        items = 2 * count if dtype.kind == "c" else -(-count // per_item)
+        if len(stored) != items:
+            raise RelvmFormatError(
+                f"{here}: expected {items} items in {element.field} for {dtype} and dimensions {list(dims)},"
+                f" got {len(stored)}"
+            )
+        self.count(max(dtype.itemsize * count, len(stored)), here)
+        if dtype.kind == "O":
+            try:
+                texts = [text.decode() for text in stored]
+            except UnicodeDecodeError as error:
+                raise RelvmFormatError(f"{here}: a string is not UTF-8: {error}") from None
+            array = np.empty(count, dtype)
+            array[:] = texts
+            return array.reshape(dims)
+        if not count:
+            return np.empty(dims, dtype)
+        numbers = _without_file(np.frombuffer(stored, stored.format))
+        if element.field != "int32_data" or element.name == "INT32":
+            return (numbers.view(dtype) if dtype.kind == "c" else numbers.astype(dtype, copy=False)).reshape(dims)
+        if element.bits == 16:
+            return numbers.astype(np.uint16).view(dtype).reshape(dims)
+        octets = numbers.astype(np.uint8)
+        if element.bits in (2, 4):
+            octets = _unpack(octets, element.bits, count)
+        elif element.bits == 6:
+            octets &= 63
+        return octets.view(dtype).reshape(dims)
+
+    def dense_array(self, sparse: Message, here: str) -> np.ndarray:
+        """Convert a SparseTensorProto to a dense array.  here: the beginning of error messages.
 
         Raises
         ------
@@ -165,7 +192,7 @@ class ModelFile:
         whole.reshape(extents)[tuple(columns.T)] = values
         return whole
 
-    def _external_bytes(self, tensor: Any, here: str) -> np.ndarray:
+    def _external_bytes(self, tensor: Message, here: str) -> np.ndarray:
         """Return the bytes of a tensor with external data, as a uint8 array."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         try:
@@ -175,12 +202,15 @@ class ModelFile:
                 f"{here}: expected integers as the offset and length of external data, got {entries}"
             ) from None
         location = entries.get("location")
-        data = np.frombuffer(self.content if location is None else self._file(location, here), np.uint8)
+        if not isinstance(location, str):
+            raise RelvmFormatError(
+                f"{here}: expected the name of a file as the location of external data, got {location}"
+            )
+        data = np.frombuffer(self._file(location, here), np.uint8)
         length = len(data) - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > len(data):
             raise RelvmFormatError(
-                f"{here}: bytes {offset} to {offset + length} lie outside {location or 'the model'},"
-                f" which has {len(data)} bytes"
+                f"{here}: bytes {offset} to {offset + length} lie outside {location}, which has {len(data)} bytes"
             )
         return data[offset : offset + length]
 
@@ -213,46 +243,55 @@ def read_model_file(model: Any) -> ModelFile:
     OSError
         The file cannot be read.
     RelvmUnsupportedError
-        The onnx package is not installed.
+        The file exceeds a limit of the reader, or the onnx.ModelProto is larger than protobuf can serialize.
     """
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-    except ImportError:
-        raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
-    if isinstance(model, onnx.ModelProto):
-        return ModelFile(model, shortened(str(model.graph.name)) or "model", "", None, memoryview(b""))
+    if getattr(getattr(model, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
+        return _read_proto(model)
     if isinstance(model, bytearray | memoryview):
         model = bytes(model)
     if not isinstance(model, bytes | str | os.PathLike | OnnxSource):
         raise RelvmArgumentError(f"from_onnx: expected a path, bytes or an onnx.ModelProto, got {type(model).__name__}")
     source = model if isinstance(model, OnnxSource) else read_source(model)
-    try:
-        proto = onnx.ModelProto.FromString(source.skeleton)
-    except DecodeError as error:
-        raise RelvmFormatError(f"{source.place} is not an ONNX model: {error}") from None
-    if not proto.HasField("graph") or not proto.opset_import:
-        raise RelvmFormatError(f"{source.place} is not an ONNX model: it has no graph or no opset")
+    _expect_graph(source.model, source.place)
     return ModelFile(
-        proto, source.place, source.digest, source.folder, source.content, dict(source.files), frozenset(source.files)
+        source.model,
+        source.place,
+        source.digest,
+        source.folder,
+        source.content,
+        dict(source.files),
+        frozenset(source.files),
     )
 
 
-def _from_typed_field(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
-    """Return the elements of a tensor that stores them in a typed field, such as float_data.
-
-    here: the beginning of error messages.
-    """
-    from onnx import numpy_helper
-
-    stored = sum(len(getattr(tensor, name)) for name in _FIELDS)
-    if math.prod(dims) > 2 * stored * _MAX_IN_A_FIELD:
-        raise RelvmFormatError(f"{here}: {stored} elements are too few for dimensions {list(dims)}")
+def _read_proto(proto: Any) -> ModelFile:
+    """Read an onnx.ModelProto, which is first serialized."""
     try:
-        return numpy_helper.to_array(tensor)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RelvmFormatError(f"{here}: {error}") from None
+        content = memoryview(proto.SerializeToString())
+    except Exception as error:  # of protobuf, which has several classes for messages of more than 2 GB
+        raise RelvmUnsupportedError(
+            f"from_onnx: cannot serialize the onnx.ModelProto; save it with external data and pass its path: {error}"
+        ) from None
+    model = check_model(content, "model").model
+    _expect_graph(model, "model")
+    return ModelFile(model, shortened(str(model.graph.name)) or "model", "", None, content)
 
 
-_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-_MAX_IN_A_FIELD = 4  # largest number of elements that one number of a typed field holds (2-bit types)
+def _expect_graph(model: Message, place: str) -> None:
+    if not model.has("graph") or not model.opset_import:
+        raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
+
+
+def _without_file(array: np.ndarray) -> np.ndarray:
+    """Return a copy of a small array, which does not keep the whole file in memory, or a large array itself."""
+    return array if array.nbytes >= _IN_PLACE_BYTES else np.frombuffer(array.tobytes(), array.dtype)
+
+
+def _unpack(data: np.ndarray, bits: int, count: int) -> np.ndarray:
+    """Return `count` elements of 2, 4 or 6 bits as bytes.  The first element is in the lowest bits of `data`."""
+    if bits == 6:
+        return np.packbits(
+            np.unpackbits(data, bitorder="little", count=6 * count).reshape(count, 6), axis=1, bitorder="little"
+        ).reshape(-1)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((data[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches, shortened
 from relvm.frontend.onnx.node_schemas import NodeSchema
 from relvm.frontend.onnx.values import HostValue
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_number
+from relvm.frontend.onnx_messages import ATTRIBUTE_TYPE_NAMES, ATTRIBUTE_TYPES, Message
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import ListType, TensorType, Type
 
 
-def expect_valid_node(proto: Any, schema: NodeSchema) -> None:
+def expect_valid_node(proto: Message, schema: NodeSchema) -> None:
     """Check the attributes of the node `proto`, and the numbers of its inputs and outputs.
 
     Raises
@@ -43,12 +44,10 @@ def expect_valid_node(proto: Any, schema: NodeSchema) -> None:
                 f"attribute {name} refers to a function attribute, but the node is not inside a function"
             )
         kind, wanted = attribute.type, known[name]
-        if kind != attribute.AttributeType.Value(wanted):
-            kinds = attribute.AttributeType.DESCRIPTOR.values_by_number
-            got = kinds[kind].name if kind in kinds else kind
-            raise RelvmFormatError(f"attribute {name} has type {got}, expected {wanted}")
+        if kind != ATTRIBUTE_TYPES[wanted]:
+            raise RelvmFormatError(f"attribute {name} has type {ATTRIBUTE_TYPE_NAMES[kind]}, expected {wanted}")
         field = _SINGLE.get(wanted)
-        if field and not attribute.HasField(field):
+        if field and not attribute.has(field):
             raise RelvmFormatError(f"attribute {name} of type {wanted} has no value")
         if name in _FLAGS and attribute.i not in (0, 1):
             raise RelvmFormatError(f"attribute {name} is {attribute.i}, expected 0 or 1")
@@ -150,9 +149,7 @@ def _type_text(type_: Type | None) -> str | None:
 
 @cache
 def _text_of(dtype: DType) -> str:
-    from onnx import TensorProto, helper
-
-    return f"tensor({TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(dtype.numpy)).lower()})"
+    return f"tensor({ELEMENT_TYPES[element_number(dtype.numpy)].text})"
 
 
 def _listed(types: frozenset[str]) -> str:

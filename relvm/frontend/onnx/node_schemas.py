@@ -1,8 +1,7 @@
 """Schemas of ONNX operators: the numbers of inputs and outputs, the input types and the attributes of a node.
 
-The schemas come from the onnx package.  They are stored in node_schemas.tsv, because the package takes 10 ms to build
-all of its schemas when the first one is requested.  Only schemas of opsets newer than the file are requested from the
-package.
+The schemas are in node_schemas.tsv, which was made from the onnx package (`table_text`), so that the package is not
+needed.  Only functions by which ONNX defines operators that have no converter are requested from the package.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.data_classes import record
+from relvm.errors import RelvmUnsupportedError
 
 _FILE = Path(__file__).with_name("node_schemas.tsv")
 _UNBOUNDED = 2**31 - 1  # the onnx package's number for any number of inputs or outputs
@@ -66,9 +66,6 @@ def schema_of(domain: str, name: str, opset: int) -> NodeSchema | None:
     """
     if domain and not domain.startswith("ai.onnx"):
         return None
-    if opset > newest_opsets().get(domain, 0):
-        definition = definition_of(domain, name, opset)
-        return None if definition is None else _from_definition(definition)
     versions = json.loads(_lines().get(f"{domain} {name}", "{}"))
     version = max((version for version in map(int, versions) if version <= opset), default=None)
     return None if version is None else _from_row(versions[str(version)])
@@ -80,10 +77,27 @@ def newest_opsets() -> dict[str, int]:
     return json.loads(_lines()["opsets"])
 
 
-def definition_of(domain: str, name: str, opset: int) -> Any:
-    """Return the onnx package's OpSchema of an operator in an opset, or None if the package has no such operator."""
-    from onnx import defs
+def is_operator(domain: str, name: str) -> bool:
+    """Return whether ONNX has an operator, in any opset.   domain: "" for ONNX's own domain."""
+    return f"{domain} {name}" in _lines()
 
+
+def is_function(domain: str, name: str) -> bool:
+    """Return whether ONNX defines an operator by a function of other operators, in any opset."""
+    return f"{domain} {name}" in json.loads(_lines()["functions"])
+
+
+def definition_of(domain: str, name: str, opset: int) -> Any:
+    """Return the onnx package's OpSchema of an operator in an opset, or None if the package has no such operator.
+
+    Raise RelvmUnsupportedError if the package is not installed.
+    """
+    try:
+        from onnx import defs
+    except ImportError:
+        raise RelvmUnsupportedError(
+            f"{name} is imported as the function by which the onnx package defines it: pip install onnx"
+        ) from None
     return defs.get_schema(name, opset, domain) if defs.has(name, opset, domain) else None
 
 
@@ -104,11 +118,13 @@ def table_text(definitions: Iterable[Any], newest: Mapping[str, int]) -> str:
     newest: a dict from each domain to its newest opset.
 
     Each line consists of a key, a tab and JSON text, so that a reader parses only the lines that it needs.  The keys
-    are "opsets", for `newest`, "types0", "types1" and so on, for the sets of allowed types, and "domain name" for an
+    are "opsets", for `newest`, "functions", for the list of "domain name" of the operators that ONNX defines by a
+    function, "types0", "types1" and so on, for the sets of allowed types, and "domain name" for an
     operator.  The text for an operator is an object from each version to a row (see `_from_row`).
     """
     types: dict[tuple[str, ...], int] = {}
     operators: dict[str, dict[int, list[Any]]] = {}
+    functions = set()
     for definition in definitions:
         schema = _from_definition(definition)
         inputs = [
@@ -117,8 +133,11 @@ def table_text(definitions: Iterable[Any], newest: Mapping[str, int]) -> str:
         ]
         attributes = {name: [kind, name in schema.required] for name, kind in schema.attributes.items()}
         row = [*schema.inputs, *schema.outputs, inputs, attributes]
-        operators.setdefault(f"{definition.domain} {definition.name}", {})[definition.since_version] = row
-    rows: dict[str, Any] = {"opsets": dict(newest)}
+        key = f"{definition.domain} {definition.name}"
+        operators.setdefault(key, {})[definition.since_version] = row
+        if definition.has_function or definition.has_context_dependent_function:
+            functions.add(key)
+    rows: dict[str, Any] = {"opsets": dict(newest), "functions": sorted(functions)}
     rows |= {f"types{number}": list(each) for each, number in types.items()}
     rows |= {key: dict(sorted(versions.items())) for key, versions in sorted(operators.items())}
     return "".join(f"{key}\t{json.dumps(row)}\n" for key, row in rows.items())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import relvm.frontend.onnx.importer  # noqa: F401  declares all converters
 from relvm.errors import RelvmError
 from relvm.frontend.onnx.registry import converter_for, supported_operators
+from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
 from relvm.ir.dtypes import dtype_of
 
 _OLDEST = 7
@@ -79,14 +80,11 @@ def _dtype(text: str) -> str:
 
     Return "" if relvm does not support the element type.
     """
-    from onnx import TensorProto, helper
-
-    names = {"float": "FLOAT", "double": "DOUBLE"}
     inner = text.split("(")[-1].rstrip(")")
+    dtype = next((element_dtype(each.number) for each in ELEMENT_TYPES if each.text == inner), None)
     try:
-        number = TensorProto.DataType.Value(names.get(inner, inner.upper()))
-        return dtype_of(helper.tensor_dtype_to_np_dtype(number)).name
-    except (ValueError, KeyError, RelvmError):
+        return "" if dtype is None else dtype_of(dtype).name
+    except RelvmError:
         return ""
 
 

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from relvm.frontend.onnx.model_checker import DEEPEST, node_graphs
+from relvm.frontend.onnx.model_checker import DEEPEST, map_graphs, node_graphs
+from relvm.frontend.onnx_messages import Message
 
 
 def sort_nodes(model: Any) -> Any:
@@ -22,13 +23,19 @@ def sort_nodes(model: Any) -> Any:
     """
     if all(_is_sorted(nodes, defined) for nodes, defined in _node_lists(model)):
         return model
-    ordered = type(model)()
-    ordered.CopyFrom(model)
-    for nodes, defined in _node_lists(ordered):
-        kept = [nodes[at] for at in _topological_order(nodes, defined)]
-        del nodes[:]
-        nodes.extend(kept)
-    return ordered
+    functions = (each.replace(node=_sorted(each.node, set(each.input), 0)) for each in model.functions)
+    return model.replace(graph=_with_sorted_nodes(model.graph, 0), functions=tuple(functions))
+
+
+def _with_sorted_nodes(graph: Message, depth: int) -> Message:
+    """Return a copy of a graph with sorted nodes, also in its subgraphs.   depth: the number of graphs around it."""
+    return graph.replace(node=_sorted(graph.node, _inputs_and_initializers(graph), depth))
+
+
+def _sorted(nodes: Sequence[Message], defined: set[str], depth: int) -> tuple[Message, ...]:
+    if depth < DEEPEST:
+        nodes = [map_graphs(node, lambda graph: _with_sorted_nodes(graph, depth + 1)) for node in nodes]
+    return tuple(nodes[at] for at in _topological_order(nodes, defined))
 
 
 def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:

@@ -7,15 +7,17 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
+from relvm.frontend.onnx_element_types import element_name, element_number
+from relvm.frontend.onnx_messages import Message
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
-def graph_input_type(graph: ImportContext, info: Any, rank: int | None = None) -> Type:
+def graph_input_type(graph: ImportContext, info: Message, rank: int | None = None) -> Type:
     """Return the type of a graph input.
 
     Each `dim_param` of a tensor becomes a dimension variable, which all inputs with the same `dim_param` share.
 
-    info: the onnx.ValueInfoProto of the input.
+    info: the ValueInfoProto of the input.
     rank: the rank of a tensor whose shape the model does not state, or None if it is not known.
 
     Raises
@@ -25,13 +27,13 @@ def graph_input_type(graph: ImportContext, info: Any, rank: int | None = None) -
     RelvmArgumentError
         `rank` is not the rank that the model states.
     """
-    if not info.type.HasField("tensor_type"):
+    if not info.type.has("tensor_type"):
         if rank is not None:
             raise RelvmArgumentError(f"ranks: input {shortened(info.name)} is not a tensor, so it has no rank")
         return declared_type(graph, info.type, f"input {info.name}")
     tensor = info.type.tensor_type
     dtype = graph.element_type(tensor.elem_type, f"input {info.name}")
-    if not tensor.HasField("shape"):
+    if not tensor.has("shape"):
         if rank is None:
             return TensorType(dtype)
         return TensorType(dtype, tuple(graph.named_dimension(f"{info.name}_dim{axis}") for axis in range(rank)))
@@ -42,25 +44,23 @@ def graph_input_type(graph: ImportContext, info: Any, rank: int | None = None) -
     return TensorType(dtype, tuple(graph.dimension(dim, info.name, i) for i, dim in enumerate(tensor.shape.dim)))
 
 
-def expect_declared(value: Any, proto: Any, here: str) -> None:
+def expect_declared(value: Any, proto: Message, here: str) -> None:
     """Check that a value has the type that the model declares for it.
 
     Two things are compared: whether the value is a sequence and, for a tensor, the element type.  Declared sizes are
     ignored, because the sizes that exporters declare for node outputs are often wrong.
 
     value: an expression, or a HostValue, which is a tensor whose elements are known at import time.
-    proto: the declared type, as an onnx.TypeProto.
+    proto: the declared type, as a TypeProto.
 
     Raises
     ------
     RelvmTypeError
         The value does not have the declared type.  The message begins with `here`.
     """
-    from onnx import TensorProto, helper
-
     is_host = isinstance(value, HostValue)
     got = TensorType(value.dtype, value.array.shape) if is_host else value.type
-    kind = proto.WhichOneof("value")
+    kind = proto.which_oneof()
     if kind is None or not isinstance(got, TensorType | ListType):
         return
     if (kind == "sequence_type") != isinstance(got, ListType) and kind != "optional_type":
@@ -69,13 +69,12 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
         return
     stated = proto.tensor_type
     number = stated.elem_type
-    if number and got.dtype and number != helper.np_dtype_to_tensor_dtype(got.dtype.numpy):
-        names = {known: name for name, known in TensorProto.DataType.items()}
-        raise RelvmTypeError(f"{here} is {got}, but the model declares the element type {names.get(number, number)}")
+    if number and got.dtype and number != element_number(got.dtype.numpy):
+        raise RelvmTypeError(f"{here} is {got}, but the model declares the element type {element_name(number)}")
 
 
-def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
-    """Convert an onnx.TypeProto to a type of relvm.
+def declared_type(graph: ImportContext, proto: Message, what: str) -> Type:
+    """Convert a TypeProto to a type of relvm.
 
     A tensor keeps its shape only if the model, or the option `dims` of `from_onnx`, states all sizes as numbers.  If a
     size is only a name, such as "batch", the result has the rank of the tensor but no sizes.  The reason is that the
@@ -86,7 +85,7 @@ def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
     RelvmUnsupportedError
         relvm does not support this kind of value or this element type.  `what` describes the value in the message.
     """
-    match proto.WhichOneof("value"):
+    match proto.which_oneof():
         case "tensor_type":
             return _tensor(graph, proto.tensor_type, what)
         case "sequence_type":
@@ -96,20 +95,20 @@ def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
         case "map_type":
             return _map_type(graph, proto.map_type, what)
     raise RelvmUnsupportedError(
-        f"{graph.place}: {what} is {proto.WhichOneof('value')}, expected a tensor, sequence, map or optional"
+        f"{graph.place}: {what} is {proto.which_oneof()}, expected a tensor, sequence, map or optional"
     )
 
 
-def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
+def _tensor(graph: ImportContext, tensor: Message, what: str) -> TensorType:
     dtype = graph.element_type(tensor.elem_type, what)
-    if not tensor.HasField("shape"):
+    if not tensor.has("shape"):
         return TensorType(dtype)
     sizes = [_fixed_size(graph, dim) for dim in tensor.shape.dim]
     known = tuple(size for size in sizes if size is not None)
     return TensorType(dtype, known if len(known) == len(sizes) else None, len(sizes))
 
 
-def _map_type(graph: ImportContext, map_: Any, what: str) -> TupleType:
+def _map_type(graph: ImportContext, map_: Message, what: str) -> TupleType:
     """Return the type that represents a map: a tuple of two vectors, the keys and the values.
 
     See relvm/frontend/onnx/ops/ml/label_encoder.py.
@@ -120,15 +119,15 @@ def _map_type(graph: ImportContext, map_: Any, what: str) -> TupleType:
     return TupleType((TensorType(graph.element_type(map_.key_type, what), None, 1), TensorType(value.dtype, None, 1)))
 
 
-def is_map(proto: Any) -> bool:
-    """Return whether an onnx.TypeProto is a map or a sequence of maps."""
-    inner = proto.sequence_type.elem_type if proto.HasField("sequence_type") else proto
-    return inner.HasField("map_type")
+def is_map(proto: Message) -> bool:
+    """Return whether a TypeProto is a map or a sequence of maps."""
+    inner = proto.sequence_type.elem_type if proto.has("sequence_type") else proto
+    return inner.has("map_type")
 
 
-def _fixed_size(graph: ImportContext, dim: Any) -> int | None:
+def _fixed_size(graph: ImportContext, dim: Message) -> int | None:
     """Return the size of an ONNX dimension if the model or the user fixes it, otherwise None."""
-    if dim.HasField("dim_value") and dim.dim_value >= 0:
+    if dim.has("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
     size = graph.fixed_dims.get(dim.dim_param)
     return size if isinstance(size, int) else None

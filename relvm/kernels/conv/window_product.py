@@ -15,17 +15,18 @@ import math
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
-from relvm.ir.symbolic import AnyDim, known_size, known_sizes
+from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
-from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS, for_each_tile, for_each_width
+from relvm.kernels.gemm.gemm import STEP, WIDTHS
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import clip_to_block
+from relvm.tables import kernel_constant
 
-POSITIONS = 96  # output positions of a block, at most: a multiple of ROWS and of STEP
-_MAX_DEPTH = 1024  # rows of weights that are used together, so that _WIDTH columns of them fit in the L2 cache
+POSITIONS = 96  # output positions of a block, at most: a multiple of the rows of a tile and of STEP
+_MAX_DEPTH = kernel_constant("MAX_OFFSETS")  # rows of weights that are used together; their columns fit in the L2 cache
 _MAX_COPY = 32768  # elements of the buffer of channels with padding, so that it fits the C stack and the L2 cache
-_MAX_TAPS = 512  # window positions, at most (csrc/kernels/micro_kernels.c)
+_MAX_TAPS = _MAX_DEPTH  # window positions, at most
 _WIDTH = WIDTHS[0]  # filters that are computed together
 _ZERO = Literal(0, I64)
 
@@ -85,12 +86,6 @@ def blocks_of_positions(high: int, wide: int) -> list[tuple[int, int, int]]:
     return [(i, j, m * n) for i, m in lines for j, n in columns if i * j * m * n]
 
 
-def _block_sizes(dims: tuple[AnyDim, ...]) -> set[int] | None:
-    """Return the possible numbers of output positions of a block, or None if the output sizes `dims` are unknown."""
-    sizes = known_sizes((1, *dims)[-2:])
-    return None if sizes is None else {lines * columns for lines, columns, _ in blocks_of_positions(*sizes)}
-
-
 def can_multiply_windows(window: Window) -> bool:
     """Return whether `multiply_windows` can generate a convolution with this window."""
     return _shape(window, 1) is not None
@@ -140,7 +135,8 @@ class _Block:
         self.dims = [as_scalar(dim, I64) for dim in (1, *x.shape[2:])[-2:]]
         self.sums = k.allocate("sums", F32, (POSITIONS * _WIDTH,))
         self.transposed = k.allocate("transposed", F32, (_WIDTH * STEP,))
-        self.rows, self.taps = k.allocate("rows", I64, (POSITIONS,)), k.allocate("taps", I64, (shape.taps,))
+        self.rows = k.allocate("rows", I64, (POSITIONS,))
+        self.offsets = k.allocate("offsets", I64, (shape.chunk * shape.taps,))
         if shape.is_padded:
             self.copy = k.allocate("copy", F32, (shape.chunk * shape.max_plane_size,))
 
@@ -160,9 +156,14 @@ class _Block:
         )
         self.pitch = self.needed[1] if shape.is_padded else self.dims[1]
         self.channel_stride = k.let("stride", (self.needed if shape.is_padded else self.dims)[0] * self.pitch)
-        for tap in range(shape.taps):
-            line, column = divmod(tap, known_size(window.sizes[1]))
-            k.store(self.taps, (tap,), self.pitch * (line * window.dilations[0]) + column * window.dilations[1])
+        sizes = tuple(map(known_size, window.sizes))
+        with (
+            k.loop(shape.chunk, name="c") as c,
+            k.loop(sizes[0], name="i") as i,
+            k.loop(sizes[1], name="j") as j,
+        ):
+            offset = c * self.channel_stride + i * (self.pitch * window.dilations[0]) + j * window.dilations[1]
+            k.store(self.offsets, ((c * sizes[0] + i) * sizes[1] + j,), offset)
         with k.loop(count[0], name="line") as i, k.loop(count[1], name="column") as j:
             k.store(self.rows, (i * count[1] + j,), i * window.strides[0] * self.pitch + j * window.strides[1])
         if shape.chunk == shape.channels:
@@ -219,32 +220,20 @@ class _Block:
         else:
             plane = (self.image * shape.channels + channel) * self.channel_stride
             x = Address(self.x, k.let("window", plane + self.source[0] * self.pitch + self.source[1]))
-        last = self.filters % _WIDTH
-
-        def tile(first: Scalar, rows: int) -> None:
-            for_each_width(
-                k,
-                width,
-                {_WIDTH, last} - {0} if self.filters > _WIDTH else {self.filters},
-                lambda columns: k.invoke(
-                    "rvm_window_tile_f32",
-                    rows=rows,
-                    columns=columns,
-                    channels=channels,
-                    taps=shape.taps,
-                    x=x,
-                    channel_stride=self.channel_stride,
-                    row_offsets=Address(self.rows, first),
-                    tap_offsets=Address(self.taps, _ZERO),
-                    b=Address(self.weights, weights),
-                    b_stride=columns,
-                    tile=Address(self.sums, first * _WIDTH),
-                    tile_stride=_WIDTH,
-                    accumulates=channel,
-                ),
-            )
-
-        for_each_tile(k, k.let("count", self.count), ROWS, tile, _block_sizes(self.result.shape[2:]))
+        k.invoke(
+            "rvm_window_tile_f32",
+            rows=self.count,
+            columns=width,
+            depth=channels * shape.taps,
+            x=x,
+            row_offsets=Address(self.rows, _ZERO),
+            offsets=Address(self.offsets, _ZERO),
+            b=Address(self.weights, weights),
+            b_stride=width,
+            tile=Address(self.sums, _ZERO),
+            tile_stride=_WIDTH,
+            accumulates=channel,
+        )
 
     def _store(self, column: Scalar, width: Scalar) -> None:
         """Generate code that passes the sums to the epilogue, STEP output positions of all filters at a time."""

@@ -8,11 +8,11 @@ Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from relvm.data_classes import value_record
-from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.dtypes import I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
@@ -160,14 +160,13 @@ def gemm(
             tiles = clip_to_block(k, first, last, number, groups)
             column = k.let("column", number % blocks * width)
             left, right, counters = operands(batch_indices(k, number / blocks, batch))
-            known = constant_value(columns)
-            narrow = None if known is None else known % width
-            count = k.let("width", Literal(width, I64) if narrow == 0 else minimum(columns - column, width))
-            is_packed = isinstance(right, Prepacked)
-            pitch = k.let("pitch", round_up(count, STEP)) if known is None else Literal(width, I64)
-            stride = None if is_packed else pitch
+            count = k.let("width", size_of_block(columns, column, width))
+            pitch: Scalar = Literal(width, I64)
+            if constant_value(columns) is None:
+                pitch = k.let("pitch", round_up(count, STEP))
+            stride = None if isinstance(right, Prepacked) else pitch
             product = _PanelMatmul(
-                k, rows, column, count, left, width, narrow, stride, tile, result, counters, tiles, line
+                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, line
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
@@ -223,6 +222,7 @@ class _PanelMatmul:
     A panel is a group of adjacent columns.
 
     rows: the number of rows of the left matrix.
+    columns: the number of columns of the right matrix.
     column: the first column of the panel.
     count: the number of columns of the panel.
     left: the left matrix.
@@ -234,11 +234,11 @@ class _PanelMatmul:
 
     k: KernelBuilder
     rows: Scalar
+    columns: Scalar
     column: Scalar
     count: Scalar
     left: Lhs | LhsInt8
     width: int
-    last: int | None  # columns of the last panel, 0 if it is full, None if unknown
     pitch: Scalar | None  # the distance of the rows of a panel; None if a narrow last panel is packed without gaps
     tile: Buffer
     result: Epilogue
@@ -263,30 +263,17 @@ class _PanelMatmul:
         after_first: whether an earlier chunk has stored partial sums.  None stands for False.
         before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
         """
-        k, rows = self.k, constant_value(self.rows)
+        k, (low, high) = self.k, self.tiles
 
-        def tiles(row: Scalar, count: int) -> None:
-            self._tile(k.let("row", row), count, first, span, right, start, after_first, before_last)
+        def tile(row: Scalar, count: Scalar) -> None:
+            self._tile(row, count, first, span, right, start, after_first, before_last)
 
-        low, high = self.tiles
-        full = self.rows / ROWS
-        if rows is None or rows >= ROWS:
-            with k.loop(minimum(high, full), start=low, name="group") as group:
-                tiles(group * ROWS, ROWS)
-        if rows is not None:
-            if rows % ROWS:
-                with k.branch(high > full):
-                    tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
-            return
-        rest = k.let("rest", select(high > full, self.rows % ROWS, Literal(0, I64)))
-        for count in (4, 2, 1):  # 5 rows are computed as 4 and 1, 3 as 2 and 1
-            with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
-                tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)
+        for_each_tile(k, self.rows, ROWS, (low, high), tile)
 
     def _tile(
         self,
         row: Scalar,
-        count: int,
+        count: Scalar,
         first: Scalar,
         span: Scalar,
         right: Buffer,
@@ -306,7 +293,7 @@ class _PanelMatmul:
             adds = Literal(0, I64) if after_first is None else after_first
             a = Address(left.buffer, left.position(row, first))
 
-            def add(columns: int) -> None:
+            def add(columns: Scalar) -> None:
                 k.invoke(
                     "rvm_tile_f32",
                     rows=count,
@@ -316,7 +303,7 @@ class _PanelMatmul:
                     a_row_stride=left.row_step,
                     a_column_stride=left.column_step,
                     b=Address(right, start),
-                    b_stride=self._panel_row_stride(columns),
+                    b_stride=columns if self.pitch is None else self.pitch,
                     tile=Address(tile, Literal(0, I64)),
                     tile_stride=width,
                     accumulates=adds,
@@ -340,7 +327,7 @@ class _PanelMatmul:
         self,
         left: LhsInt8,
         row: Scalar,
-        count: int,
+        count: Scalar,
         first: Scalar,
         span: Scalar,
         right: Buffer,
@@ -357,7 +344,7 @@ class _PanelMatmul:
         depth = k.let("bytes", minimum(span * 4, left.depth - first * 4))
         a = Address(left.buffer, left.position(row, first * 4))
 
-        def add(columns: int) -> None:
+        def add(columns: Scalar) -> None:
             k.invoke(
                 "rvm_tile_bytes",
                 rows=count,
@@ -368,39 +355,35 @@ class _PanelMatmul:
                 flip=left.flip,
                 a_is_signed=int(left.is_signed),
                 b=Address(right, start),
-                b_stride=self._panel_row_stride(columns),
+                b_stride=columns if self.pitch is None else self.pitch,
                 tile=Address(tile, Literal(0, I64)),
                 tile_stride=width,
             )
 
         self._for_each_width(add)
 
-    def _panel_row_stride(self, columns: int) -> Scalar:
-        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns.
+    def _for_each_width(self, body: Callable[[Scalar], None]) -> None:
+        """Generate code for a panel by calling body(columns) with the number of its columns.
 
-        A panel is a part of the right matrix.
+        If the number can only have two values, there is a branch for each, so that the C compiler knows the number.
         """
-        return Literal(columns, I64) if self.pitch is None else self.pitch
-
-    def _for_each_width(self, body: Callable[[int], None]) -> None:
-        """Generate code for a panel (a group of adjacent columns) by calling body(columns) for each number of columns
-        that the panel can have.
-
-        If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
-        last panel is unknown, it is rounded up to one of WIDTHS, or to a line.
-        """
-        if self.last is not None:
-            widths = {self.width, self.last} if self.last else {self.width}
-        else:
-            widths = {width for width in WIDTHS if width <= self.width}
-            widths |= set() if self.line is None else {self.line}  # a single line can have fewer columns than a vector
-        for_each_width(self.k, self.count, widths, body)
+        known = constant_value(self.columns)
+        last = 0 if known is None else known % self.width
+        if known is None or last == 0 or known <= self.width:
+            body(self.count)
+            return
+        k, width = self.k, Literal(self.width, I64)
+        is_full = k.let("is_full", self.count.eq(width))
+        with k.branch(is_full):
+            body(width)
+        with k.branch(is_full.logical_not()):
+            body(Literal(last, I64))
 
     def _plain_tile(
         self,
         left: Lhs,
         row: Scalar,
-        count: int,
+        count: Scalar,
         first: Scalar,
         span: Scalar,
         right: Buffer,
@@ -419,23 +402,21 @@ class _PanelMatmul:
             with k.branch(after_first.logical_not()):
                 clear()
 
-        def add(columns: int) -> None:
-            with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-                factor = k.let("factor", left.element(row + r, first + p))
-                with k.loop(columns, name="j", simd=True) as j:
-                    here, sum_position = r * width + j, start + p * self._panel_row_stride(columns) + j
-                    k.store(tile, (here,), tile[here] + factor * right.flat(sum_position))
+        with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
+            factor = k.let("factor", left.element(row + r, first + p))
+            with k.loop(self.count, name="j", simd=True) as j:
+                here = r * width + j
+                position = start + p * (self.count if self.pitch is None else self.pitch) + j
+                k.store(tile, (here,), tile[here] + factor * right.flat(position))
 
-        self._for_each_width(add)
-
-    def _store_results(self, row: Scalar, count: int) -> None:
+    def _store_results(self, row: Scalar, count: Scalar) -> None:
         def store(r: Scalar, column: Scalar, counters: tuple[Scalar, ...]) -> None:
             self.result.store(self.k, counters, self.tile[r * self.width + column])
 
         self._for_each_position(row, count, store)
 
     def _for_each_position(
-        self, row: Scalar, count: int, body: Callable[[Scalar, Scalar, tuple[Scalar, ...]], None]
+        self, row: Scalar, count: Scalar, body: Callable[[Scalar, Scalar, tuple[Scalar, ...]], None]
     ) -> None:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
@@ -456,7 +437,7 @@ class _PanelMatmul:
                 ):
                     body(r, low + j, self.counters(i, number, place + j))
 
-    def _for_each_element(self, row: Scalar, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
+    def _for_each_element(self, row: Scalar, count: Scalar, body: Callable[[Scalar, Scalar], None]) -> None:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
         body(tile_position, sum_position): receives the flat positions of the element in the tile and in the partial
@@ -550,52 +531,42 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
         k.store(panel, (p * pitch + count + j,), 0)
 
 
-def for_each_tile(
-    k: KernelBuilder,
-    rows: Scalar,
-    size: int,
-    body: Callable[[Scalar, int], None],
-    possible: Collection[int] | None = None,
-) -> None:
-    """Generate code that divides `rows` rows into tiles, by calling `body` with the first row and the number of rows.
-
-    size: the number of rows of a full tile, from 4 to 7.
-    possible: the possible numbers of rows, or None if they are unknown.  The rest is then divided into tiles of 4, 2
-    and 1 rows.
-    """
-    with k.loop(rows / size, name="group") as group:
-        body(k.let("row", group * size), size)
-    rest = k.let("rest", rows % size)
-    known = constant_value(rows)
-    counts = possible if known is None else (known,)
-    if counts is not None:
-        for count in sorted({number % size for number in counts} - {0}):
-            with k.branch(rest.eq(count)):
-                body(rows - rest, count)
-        return
-    for count in (4, 2, 1):
-        if count < size:
-            with k.branch(rest % (2 * count) >= count):
-                body(k.let("row", rows - rest % (2 * count)), count)
-
-
-def for_each_width(k: KernelBuilder, count: Scalar, widths: Collection[int], body: Callable[[int], None]) -> None:
-    """Generate code that selects the smallest of `widths` that is at least `count`, with a branch for each width.
-
-    body(width): generates the code for a width.
-    count: the number of columns, at most the largest of `widths`.
-    """
-    for narrower, width in zip((None, *sorted(widths)), sorted(widths), strict=False):
-        above = Literal(True, BOOL) if narrower is None else count > narrower
-        below = count <= width if width < max(widths) else Literal(True, BOOL)
-        with k.branch(above.logical_and(below)):
-            body(width)
-
-
 def _max_tile_rows(rows: Scalar) -> int:
     """Return the maximum number of rows in a tile, at least 1, for a product with `rows` rows."""
     known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
+
+
+def for_each_tile(
+    k: KernelBuilder, rows: Scalar, size: int, tiles: tuple[Scalar, Scalar], body: Callable[[Scalar, Scalar], None]
+) -> None:
+    """Generate code for a range of tiles by calling `body` with the first row of a tile and the number of its rows.
+
+    If the number of rows is known, full tiles and the last one have code of their own, in which the number of rows is a
+    constant.
+
+    rows: the number of rows, which are divided into tiles of `size` rows.
+    tiles: the range [first, end) of tiles.
+    """
+    low, high = tiles
+    known = constant_value(rows)
+    if known is None or known % size == 0 or known < size:
+        with k.loop(high, start=low, name="group") as group:
+            row = k.let("row", group * size)
+            body(row, k.let("rows", size_of_block(rows, row, size)))
+        return
+    with k.loop(minimum(high, known // size), start=low, name="group") as group:
+        body(k.let("row", group * size), Literal(size, I64))
+    with k.branch(high > known // size):
+        body(Literal(known - known % size, I64), Literal(known % size, I64))
+
+
+def size_of_block(size: Scalar, start: Scalar, block: int) -> Scalar:
+    """Return the size of the block that begins at `start`, if `size` items are divided into blocks of `block` items."""
+    known = constant_value(size)
+    if known is not None and (known <= block or known % block == 0):
+        return Literal(min(known, block), I64)
+    return minimum(size - start, block)
 
 
 def round_up(size: Scalar, block: int) -> Scalar:

@@ -15,6 +15,7 @@ from relvm.frontend.onnx.ops.normalization import axes_from, center, inverse_dev
 from relvm.frontend.onnx.ops.quantized import apply_onnx_operator
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx_messages import make_node
 from relvm.ir.expr import Expr
 
 _MICROSOFT = "com.microsoft"
@@ -103,8 +104,6 @@ def _apply_activation(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
     numbers: values for the first attributes of this function, such as alpha and beta.  The other attributes have their
     default values.
     """
-    from onnx import helper
-
     name = node.attribute("activation", "")
     names = _ACTIVATIONS.get(name)
     if names is None or len(numbers) > len(names):
@@ -112,7 +111,7 @@ def _apply_activation(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
     if not name:
         return x
     attributes: dict[str, Any] = dict(zip(names, numbers, strict=False))
-    proto = helper.make_node(name, ["x"], node.proto.output[:1], **attributes)
+    proto = make_node(name, ["x"], node.proto.output[:1], **attributes)
     return apply_onnx_operator(replace(node, proto=proto), name, x, opset=_CLIP_BY_ATTRIBUTES)
 
 

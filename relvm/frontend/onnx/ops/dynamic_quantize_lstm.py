@@ -16,6 +16,7 @@ from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.quantized import dynamic_quantized_matmul
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
+from relvm.frontend.onnx_messages import Message, make_graph, make_node
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 
@@ -23,36 +24,43 @@ _MICROSOFT = "com.microsoft"
 _ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")  # activations without parameters
 _OPSET = 17
 
-# One step.   r, r_scale, r_zero: the quantized weights R.   alive: whether each sequence has not ended yet.
-_STEP = """
-step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool alive)
-  => (h_ahead, c_ahead, r_same, scale_same, zero_same, row)
-{{
-  bytes, h_scale, h_zero = DynamicQuantizeLinear(h)
-  sums = MatMulInteger(bytes, r, h_zero, r_zero)
-  numbers = Cast<to = 1>(sums)
-  factor = Mul(h_scale, r_scale)
-  product = Mul(numbers, factor)
-  gates = Add(x, product)
-  i_in, o_in, f_in, u_in = Split<axis = 1>(gates)
-  i = {0}(i_in)
-  o = {0}(o_in)
-  f = {0}(f_in)
-  u = {1}(u_in)
-  kept = Mul(f, c)
-  added = Mul(i, u)
-  c_new = Add(kept, added)
-  seen = {2}(c_new)
-  h_new = Mul(o, seen)
-  c_ahead = Where(alive, c_new, c)
-  h_ahead = Where(alive, h_new, h)
-  zero = Constant<value = float {{0.0}}>()
-  row = Where(alive, h_new, zero)
-  r_same = Identity(r)
-  scale_same = Identity(r_scale)
-  zero_same = Identity(r_zero)
-}}
-"""
+_STATE = ("h", "c", "r", "r_scale", "r_zero")
+_NEXT_STATE = ("h_ahead", "c_ahead", "r_same", "scale_same", "zero_same")
+
+
+def _step(i: str, u: str, h: str) -> Message:
+    """Return the graph of one step, with the given activation functions.
+
+    Its inputs are _STATE, the inputs x of the gates, and `alive`: whether each sequence has not ended yet.  r, r_scale
+    and r_zero are the quantized weights R.
+    """
+    steps: tuple[tuple[str, str, str, dict[str, int | float]], ...] = (
+        ("bytes h_scale h_zero", "DynamicQuantizeLinear", "h", {}),
+        ("sums", "MatMulInteger", "bytes r h_zero r_zero", {}),
+        ("numbers", "Cast", "sums", {"to": 1}),
+        ("factor", "Mul", "h_scale r_scale", {}),
+        ("product", "Mul", "numbers factor", {}),
+        ("gates", "Add", "x product", {}),
+        ("i_in o_in f_in u_in", "Split", "gates", {"axis": 1}),
+        ("i", i, "i_in", {}),
+        ("o", i, "o_in", {}),
+        ("f", i, "f_in", {}),
+        ("u", u, "u_in", {}),
+        ("kept", "Mul", "f c", {}),
+        ("added", "Mul", "i u", {}),
+        ("c_new", "Add", "kept added", {}),
+        ("seen", h, "c_new", {}),
+        ("h_new", "Mul", "o seen", {}),
+        ("c_ahead", "Where", "alive c_new c", {}),
+        ("h_ahead", "Where", "alive h_new h", {}),
+        ("zero", "Constant", "", {"value_float": 0.0}),
+        ("row", "Where", "alive h_new zero", {}),
+        ("r_same", "Identity", "r", {}),
+        ("scale_same", "Identity", "r_scale", {}),
+        ("zero_same", "Identity", "r_zero", {}),
+    )
+    nodes = [make_node(name, read.split(), made.split(), **attributes) for made, name, read, attributes in steps]
+    return make_graph(nodes, [*_STATE, "x", "alive"], [*_NEXT_STATE, "row"])
 
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
@@ -136,16 +144,14 @@ def _import_steps(
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """Import a Scan over the steps of an LSTM.  Return the final states h and c, and the outputs of all steps.
 
-    values: the inputs of the Scan, in the order of the inputs of the graph `_STEP`.
+    values: the inputs of the Scan, in the order of the inputs of the graph `_step`.
     backward: whether the Scan runs from the last step to the first.
     activations: the names of the activation functions.
     """
-    from onnx import helper, parser
-
-    body = parser.parse_graph(_STEP.format(*activations))
+    body = _step(*activations)
     inputs, outputs = [info.name for info in body.input], [info.name for info in body.output]
     given = [f"{name}_given" for name in inputs]
-    scan = helper.make_node(
+    scan = make_node(
         "Scan",
         given,
         outputs,

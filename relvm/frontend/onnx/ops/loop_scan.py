@@ -25,6 +25,7 @@ from relvm.frontend.onnx.model_checker import function_key
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
 from relvm.frontend.onnx.types import declared_type
+from relvm.frontend.onnx_messages import make_graph, make_node
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import (
     Binding,
@@ -159,21 +160,16 @@ def _scan_over_batch(node: OnnxNode) -> OnnxNode:
     the inner one over the sequence of one element.  Both have the attribute `_IS_REWRITTEN`, so that they are not
     rewritten again.
     """
-    from onnx import helper
-
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     stem = next(name for name in node.proto.output if name)
     input_names = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
     output_names = [f"{stem}.out{i}" for i in range(len(body.output))]
     directions = node.attribute("directions", [0] * count)
     common = {_IS_REWRITTEN: 1, "num_scan_inputs": count}
-    each = helper.make_node("Scan", ["", *input_names], output_names, body=body, directions=directions, **common)
-    inputs, outputs = (
-        [helper.make_empty_tensor_value_info(name) for name in names] for names in (input_names, output_names)
-    )
-    image = helper.make_graph([each], "batch", inputs, outputs)
+    each = make_node("Scan", ["", *input_names], output_names, body=body, directions=directions, **common)
+    image = make_graph([each], input_names, output_names)
     common["num_scan_inputs"] = len(input_names)
-    return replace(node, proto=helper.make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
+    return replace(node, proto=make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
 
 
 @converts("SequenceMap")
@@ -342,9 +338,7 @@ class _LoopImporter:
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
         info = next(info for info in self.body.input if info.name == state.input)
-        declared = (
-            declared_type(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
-        )
+        declared = declared_type(self.node.graph, info.type, f"input {info.name}") if info.type.which_oneof() else type_
         return join(type_, declared) or type_
 
     def import_iteration(

@@ -292,9 +292,7 @@ def apply_onnx_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opse
     """
     convert = converter_for("", op_type)
     assert convert is not None
-    proto = type(node.proto)()
-    proto.CopyFrom(node.proto)
-    proto.op_type, proto.domain = op_type, ""
+    proto = node.proto.replace(op_type=op_type, domain="")
     opset = node.graph.opsets.get("", 1) if opset is None else opset
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 

@@ -1,0 +1,11 @@
+/* onnx_reader.h: the functions of relvm._binding that read ONNX files (csrc/readers/onnx.h). */
+#ifndef RELVM_PYTHON_ONNX_READER_H
+#define RELVM_PYTHON_ONNX_READER_H
+
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+/* The functions, for the methods of the module. */
+extern PyMethodDef relvm_onnx_methods[];
+
+#endif
