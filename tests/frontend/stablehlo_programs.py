@@ -429,6 +429,56 @@ def fft(kind: str, lengths: list[int], x: Any, expected: Any) -> Case:
     return complex_case(f"%r = stablehlo.fft %x, type = {kind}, length = {lengths} : ([[X]]) -> [[T]]", [x], expected)
 
 
+def _solve(name: str, matrix: np.ndarray, right_side: np.ndarray, *, left: bool, lower: bool, how: str) -> Case:
+    """Return a triangular solve.  The triangle that must not be read contains NaN."""
+    used = np.tril(matrix) if lower else np.triu(matrix)
+    system = {"NO_TRANSPOSE": used, "TRANSPOSE": used.swapaxes(-1, -2), "ADJOINT": used.conj().swapaxes(-1, -2)}[how]
+    found = right_side @ np.linalg.inv(system) if not left else np.linalg.inv(system) @ right_side
+    given = np.where(used == 0, np.nan, matrix)
+    flags = f"left_side = {left}, lower = {lower}, unit_diagonal = {name == 'unit'}".lower()
+    body = (
+        '%r = "stablehlo.triangular_solve"(LEFT, RIGHT)'
+        f" {{{flags}, transpose_a = #stablehlo<transpose {how}>}} : (LHS, RHS) -> [[T]]"
+    )
+    if matrix.dtype.kind == "c":
+        body = body.replace("LEFT", "%x").replace("RIGHT", "%y").replace("LHS", "[[X]]").replace("RHS", "[[Y]]")
+        return complex_case(body, [given, right_side], found)
+    body = body.replace("LEFT", "%a").replace("RIGHT", "%b").replace("LHS", "[[A]]").replace("RHS", "[[B]]")
+    return case(body, [given, right_side], found)
+
+
+_MATRICES = np.array([[[2.0, 1, -1], [0.5, 4, 1], [1, -2, 8]], [[1.0, 3, 2], [-1, 2, 0.5], [0.25, 1, -4]]])
+_ONES = np.where(np.eye(3) == 1, 1, _MATRICES)
+_RIGHT = np.arange(12.0).reshape(2, 3, 2) * 1.1 - 5.3
+_POSITIVE = _MATRICES @ _MATRICES.swapaxes(-1, -2) + np.eye(3)
+
+LINEAR = {
+    **{
+        f"triangular_solve {'left' if left else 'right'} {'lower' if lower else 'upper'} {how}": _solve(
+            "", _MATRICES, _RIGHT if left else _RIGHT.swapaxes(-1, -2).copy(), left=left, lower=lower, how=how
+        )
+        for left in (True, False)
+        for lower in (True, False)
+        for how in ("NO_TRANSPOSE", "TRANSPOSE")
+    },
+    "triangular_solve with a diagonal of ones": _solve(
+        "unit", _ONES, _RIGHT, left=True, lower=True, how="NO_TRANSPOSE"
+    ),
+    "triangular_solve of complex numbers": _solve(
+        "", _MATRICES * (1 + 0.5j) + 1j, _RIGHT + 2j, left=True, lower=False, how="ADJOINT"
+    ),
+    "cholesky of the lower triangle": case(
+        "%r = stablehlo.cholesky %a, lower = true : [[T]]",
+        [np.where(np.tri(3) == 1, _POSITIVE, NAN)],
+        np.linalg.cholesky(_POSITIVE),
+    ),
+    "cholesky of the upper triangle": case(
+        "%r = stablehlo.cholesky %a, lower = false : [[T]]",
+        [np.where(np.tri(3).T == 1, _POSITIVE, NAN)],
+        np.linalg.cholesky(_POSITIVE).swapaxes(-1, -2).copy(),
+    ),
+}
+
 COMPLEX = {
     "complex exponential": complex_unary("stablehlo.exponential", np.exp(Z)),
     "complex expm1": complex_unary("stablehlo.exponential_minus_one", np.expm1(Z)),
@@ -555,4 +605,4 @@ COMPLEX = {
     },
 }
 
-CASES = COMPLEX | QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL
+CASES = LINEAR | COMPLEX | QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL

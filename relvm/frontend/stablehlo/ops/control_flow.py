@@ -137,6 +137,4 @@ refuses(
     *("reduce_scatter", "send", "recv", "infeed", "outfeed", "replica_id", "partition_id", "async_start", "async_done"),
 )
 refuses("random numbers are not supported", "rng", "rng_bit_generator")
-refuses("triangular solves are not supported", "triangular_solve")
-refuses("Cholesky decompositions are not supported", "cholesky")
 refuses("tokens are not supported", "after_all", "create_token")
