@@ -21,7 +21,7 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     """Return the outputs of a function as arrays, by name.
 
     names: the names of the outputs in the model.  If it is None, a single output is named output, and the items of a
-    tuple are named output0, output1...
+    tuple are named output0, output1...  The items of an output that is a tuple itself get the names NAME.0, NAME.1...
 
     Raises
     ------
@@ -35,8 +35,9 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
         raise RelvmArgumentError(
             f"expected a name for each of {len(values)} outputs, got {len(names)} names: {', '.join(names)}"
         )
-    outputs = {name: _as_array(name, value) for name, value in zip(names, values, strict=True)}
-    if len(outputs) < len(values):
+    leaves = [leaf for name, value in zip(names, values, strict=True) for leaf in _leaves(name, value)]
+    outputs = {name: _as_array(name, value) for name, value in leaves}
+    if len(outputs) < len(leaves):
         raise RelvmArgumentError(f"output names must be unique, got {', '.join(names)}")
     return outputs
 
@@ -146,6 +147,12 @@ def _to_numpy_strings(name: str, array: np.ndarray) -> np.ndarray:
     if not np.array_equal(stored.astype(STRINGS), array):
         raise RelvmArgumentError(f"output {name}: cannot save a string that ends with a NUL character")
     return stored
+
+
+def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
+    if not isinstance(value, tuple):
+        return [(name, value)]
+    return [leaf for i, item in enumerate(value) for leaf in _leaves(f"{name}.{i}", item)]
 
 
 def _as_array(name: str, value: Any) -> np.ndarray:

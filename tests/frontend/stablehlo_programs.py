@@ -380,4 +380,229 @@ QUANTIZED = {
     ),
 }
 
-CASES = QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL
+
+def complex_case(body: str, args: list[Any], result: Any) -> Case:
+    """Return a program that computes the complex tensor %r from %x and %y, with the real and imaginary parts outside.
+
+    body: `X`, `Y` and `T` in double brackets stand for the types of %x, %y and %r, and `P` for that of a part of %r.
+    """
+    arrays, found = [np.asarray(arg) for arg in args], np.asarray(result)
+    types = {name: _complex_type(array) for name, array in zip("XY", arrays, strict=False)}
+    lines, parts = [], []
+    for name, first, array in zip("xy", "ac", arrays, strict=False):
+        second, part = chr(ord(first) + 1), type_of(array.real)
+        lines.append(f"%{name} = stablehlo.complex %{first}, %{second} : ({part}, {part}) -> {types[name.upper()]}")
+        parts += [array.real.copy(), array.imag.copy()]
+    for name, type_ in {**types, "T": _complex_type(found), "P": type_of(found.real)}.items():
+        body = body.replace(f"[[{name}]]", type_)
+    end = [
+        f"%{name} = stablehlo.{name} %r : ({_complex_type(found)}) -> {type_of(found.real)}"
+        for name in ("real", "imag")
+    ]
+    text = case("", parts, found.real, found.imag).text
+    text = (
+        text.replace("%r#0", "%real").replace("%r#1", "%imag").replace("{\n", "\n".join(["{", *lines, body, *end]), 1)
+    )
+    return Case(text, tuple(parts), (found.real.copy(), found.imag.copy()))
+
+
+def _complex_type(array: np.ndarray) -> str:
+    part = type_of(array.real)
+    element = "f64" if "f64" in part else "f32"
+    return part.replace(element, f"complex<{element}>")
+
+
+C = np.complex128
+Z = C([[1 + 2j, -3 + 0.5j, 0.25 - 1j], [0.5, -2j, -0.75 - 0.5j]])
+W = C([[2 - 1j, 0.5 + 0.5j, 1j], [-1 + 3j, 0.1 - 2j, 4]])
+
+
+def complex_unary(name: str, expected: Any) -> Case:
+    return complex_case(f"%r = {name} %x : [[X]]" + (" -> [[T]]" if name.startswith("chlo.") else ""), [Z], expected)
+
+
+def complex_reducer(operation: str) -> str:
+    return reducer(operation, "complex<f64>")
+
+
+def fft(kind: str, lengths: list[int], x: Any, expected: Any) -> Case:
+    return complex_case(f"%r = stablehlo.fft %x, type = {kind}, length = {lengths} : ([[X]]) -> [[T]]", [x], expected)
+
+
+def _solve(name: str, matrix: np.ndarray, right_side: np.ndarray, *, left: bool, lower: bool, how: str) -> Case:
+    """Return a triangular solve.  The triangle that must not be read contains NaN."""
+    used = np.tril(matrix) if lower else np.triu(matrix)
+    system = {"NO_TRANSPOSE": used, "TRANSPOSE": used.swapaxes(-1, -2), "ADJOINT": used.conj().swapaxes(-1, -2)}[how]
+    found = right_side @ np.linalg.inv(system) if not left else np.linalg.inv(system) @ right_side
+    given = np.where(used == 0, np.nan, matrix)
+    flags = f"left_side = {left}, lower = {lower}, unit_diagonal = {name == 'unit'}".lower()
+    body = (
+        '%r = "stablehlo.triangular_solve"(LEFT, RIGHT)'
+        f" {{{flags}, transpose_a = #stablehlo<transpose {how}>}} : (LHS, RHS) -> [[T]]"
+    )
+    if matrix.dtype.kind == "c":
+        body = body.replace("LEFT", "%x").replace("RIGHT", "%y").replace("LHS", "[[X]]").replace("RHS", "[[Y]]")
+        return complex_case(body, [given, right_side], found)
+    body = body.replace("LEFT", "%a").replace("RIGHT", "%b").replace("LHS", "[[A]]").replace("RHS", "[[B]]")
+    return case(body, [given, right_side], found)
+
+
+_MATRICES = np.array([[[2.0, 1, -1], [0.5, 4, 1], [1, -2, 8]], [[1.0, 3, 2], [-1, 2, 0.5], [0.25, 1, -4]]])
+_ONES = np.where(np.eye(3) == 1, 1, _MATRICES)
+_RIGHT = np.arange(12.0).reshape(2, 3, 2) * 1.1 - 5.3
+_POSITIVE = _MATRICES @ _MATRICES.swapaxes(-1, -2) + np.eye(3)
+
+LINEAR = {
+    **{
+        f"triangular_solve {'left' if left else 'right'} {'lower' if lower else 'upper'} {how}": _solve(
+            "", _MATRICES, _RIGHT if left else _RIGHT.swapaxes(-1, -2).copy(), left=left, lower=lower, how=how
+        )
+        for left in (True, False)
+        for lower in (True, False)
+        for how in ("NO_TRANSPOSE", "TRANSPOSE")
+    },
+    "triangular_solve with a diagonal of ones": _solve(
+        "unit", _ONES, _RIGHT, left=True, lower=True, how="NO_TRANSPOSE"
+    ),
+    "triangular_solve of complex numbers": _solve(
+        "", _MATRICES * (1 + 0.5j) + 1j, _RIGHT + 2j, left=True, lower=False, how="ADJOINT"
+    ),
+    "cholesky of the lower triangle": case(
+        "%r = stablehlo.cholesky %a, lower = true : [[T]]",
+        [np.where(np.tri(3) == 1, _POSITIVE, NAN)],
+        np.linalg.cholesky(_POSITIVE),
+    ),
+    "cholesky of the upper triangle": case(
+        "%r = stablehlo.cholesky %a, lower = false : [[T]]",
+        [np.where(np.tri(3).T == 1, _POSITIVE, NAN)],
+        np.linalg.cholesky(_POSITIVE).swapaxes(-1, -2).copy(),
+    ),
+}
+
+COMPLEX = {
+    "complex exponential": complex_unary("stablehlo.exponential", np.exp(Z)),
+    "complex expm1": complex_unary("stablehlo.exponential_minus_one", np.expm1(Z)),
+    "complex log": complex_unary("stablehlo.log", np.log(Z)),
+    "complex log1p": complex_unary("stablehlo.log_plus_one", np.log1p(Z)),
+    "complex sqrt": complex_unary("stablehlo.sqrt", np.sqrt(Z)),
+    "complex rsqrt": complex_unary("stablehlo.rsqrt", 1 / np.sqrt(Z)),
+    "complex cbrt": complex_unary("stablehlo.cbrt", Z ** (1 / 3)),
+    "complex logistic": complex_unary("stablehlo.logistic", 1 / (1 + np.exp(-Z))),
+    "complex sign": complex_unary("stablehlo.sign", Z / np.abs(Z)),
+    "complex negate": complex_unary("stablehlo.negate", -Z),
+    "complex conj": complex_unary("chlo.conj", np.conj(Z)),
+    **{
+        f"complex {function}": complex_unary(name, getattr(np, function)(Z))
+        for name, function in (
+            *(("stablehlo.sine", "sin"), ("stablehlo.cosine", "cos"), ("stablehlo.tanh", "tanh")),
+            *(("stablehlo.tan", "tan"), ("chlo.sinh", "sinh"), ("chlo.cosh", "cosh")),
+            *(("chlo.asin", "arcsin"), ("chlo.acos", "arccos"), ("chlo.atan", "arctan")),
+            *(("chlo.asinh", "arcsinh"), ("chlo.acosh", "arccosh"), ("chlo.atanh", "arctanh")),
+        )
+    },
+    **{
+        f"complex {name}": complex_case(f"%r = stablehlo.{name} %x, %y : [[X]]", [Z, W], expected)
+        for name, expected in (
+            *(("add", Z + W), ("subtract", Z - W), ("multiply", Z * W), ("divide", Z / W), ("power", Z**W)),
+        )
+    },
+    "complex numbers of 32 bits": complex_case(
+        "%r = stablehlo.multiply %x, %y : [[X]]", [Z.astype("c8"), W.astype("c8")], (Z * W).astype("c8")
+    ),
+    "complex abs": complex_case(
+        """%s = stablehlo.abs %x : ([[X]]) -> [[P]]
+        %same = stablehlo.compare EQ, %x, %y : ([[X]], [[Y]]) -> tensor<2x3xi1>
+        %e = stablehlo.convert %same : (tensor<2x3xi1>) -> [[P]]
+        %r = stablehlo.complex %s, %e : ([[P]], [[P]]) -> [[T]]""",
+        [Z, np.where([[1, 0, 1], [0, 1, 0]], Z, W)],
+        np.abs(Z) + 1j * np.array([[1, 0, 1], [0, 1, 0]]),
+    ),
+    "complex transpose, constant and select": complex_case(
+        """%same = stablehlo.constant dense<[[(1.0, -2.0), (0.0, 1.0)]]> : tensor<1x2xcomplex<f64>>
+        %s = stablehlo.broadcast_in_dim %same, dims = [0, 1] : (tensor<1x2xcomplex<f64>>) -> [[T]]
+        %t = stablehlo.transpose %x, dims = [1, 0] : ([[X]]) -> [[T]]
+        %p = stablehlo.constant dense<[[true, false], [false, true], [true, true]]> : tensor<3x2xi1>
+        %r = stablehlo.select %p, %t, %s : tensor<3x2xi1>, [[T]]""",
+        [Z],
+        np.where([[True, False], [False, True], [True, True]], Z.T, C([1 - 2j, 1j])),
+    ),
+    "complex product of an axis": complex_case(
+        f"""%i = stablehlo.constant dense<(1.0, 1.0)> : tensor<complex<f64>>
+        %r = "stablehlo.reduce"(%x, %i) {complex_reducer("multiply")} {{dimensions = array<i64: 1>}}
+          : ([[X]], tensor<complex<f64>>) -> [[T]]""",
+        [Z],
+        np.prod(Z, axis=1) * (1 + 1j),
+    ),
+    "complex sums of windows": complex_case(
+        f"""%i = stablehlo.constant dense<(0.0, 0.0)> : tensor<complex<f64>>
+        %r = "stablehlo.reduce_window"(%x, %i) {complex_reducer("add")} {{window_dimensions = array<i64: 1, 2>}}
+          : ([[X]], tensor<complex<f64>>) -> [[T]]""",
+        [Z],
+        Z[:, 1:] + Z[:, :-1],
+    ),
+    "complex scatter": complex_case(
+        f"""%i = stablehlo.constant dense<[[1], [1], [7]]> : tensor<3x1xi32>
+        %r = "stablehlo.scatter"(%x, %i, %y) {complex_reducer("multiply")} {{
+          scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+          index_vector_dim = 1>}} : ([[X]], tensor<3x1xi32>, [[Y]]) -> [[T]]""",
+        [Z[0], W[1]],
+        Z[0] * C([1, W[1, 0] * W[1, 1], 1]),
+    ),
+    "complex sort by the imaginary parts": complex_case(
+        """%r = "stablehlo.sort"(%x) ({
+        ^bb0(%l: tensor<complex<f64>>, %m: tensor<complex<f64>>):
+          %s = stablehlo.imag %l : (tensor<complex<f64>>) -> tensor<f64>
+          %t = stablehlo.imag %m : (tensor<complex<f64>>) -> tensor<f64>
+          %u = stablehlo.compare LT, %s, %t : (tensor<f64>, tensor<f64>) -> tensor<i1>
+          stablehlo.return %u : tensor<i1>
+        }) {dimension = 1 : i64} : ([[X]]) -> [[T]]""",
+        [Z],
+        np.take_along_axis(Z, np.argsort(Z.imag, axis=1, kind="stable"), axis=1),
+    ),
+    "complex loop": complex_case(
+        """%c0 = stablehlo.constant dense<0> : tensor<i32>
+        %n = stablehlo.constant dense<3> : tensor<i32>
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %w:2 = stablehlo.while(%i = %c0, %z = %x) : tensor<i32>, [[X]]
+        cond {
+          %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %p : tensor<i1>
+        } do {
+          %j = stablehlo.add %i, %one : tensor<i32>
+          %s = stablehlo.multiply %z, %z : [[X]]
+          stablehlo.return %j, %s : tensor<i32>, [[X]]
+        }
+        %r = stablehlo.negate %w#1 : [[X]]""",
+        [Z],
+        -(Z**8),
+    ),
+    "complex dot_general": complex_case(
+        "%r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : ([[X]], [[Y]]) -> [[T]]", [Z, W], Z @ W.T
+    ),
+    "complex convolution": complex_case(
+        """%r = stablehlo.convolution(%x, %y) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {}
+          {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : ([[X]], [[Y]]) -> [[T]]""",
+        [Z[:, None], W[:1, None, :2]],
+        (Z[:, :-1] * W[0, 0] + Z[:, 1:] * W[0, 1])[:, None],
+    ),
+    "fft": fft("FFT", [3], Z, np.fft.fft(Z)),
+    "fft of two axes": fft("FFT", [2, 3], Z, np.fft.fft2(Z)),
+    "inverse fft": fft("IFFT", [3], Z, np.fft.ifft(Z)),
+    "fft of real numbers": complex_case(
+        """%s = stablehlo.real %x : ([[X]]) -> tensor<2x5xf64>
+        %r = stablehlo.fft %s, type = RFFT, length = [2, 5] : (tensor<2x5xf64>) -> [[T]]""",
+        [np.arange(10.0).reshape(2, 5) ** 2 + 0j],
+        np.fft.rfft2(np.arange(10.0).reshape(2, 5) ** 2),
+    ),
+    **{
+        f"inverse fft to {size} real numbers": complex_case(
+            f"""%s = stablehlo.fft %x, type = IRFFT, length = [2, {size}] : ([[X]]) -> [[P]]
+            %r = stablehlo.complex %s, %s : ([[P]], [[P]]) -> [[T]]""",
+            [Z],
+            np.fft.irfft2(Z, (2, size)) * (1 + 1j),
+        )
+        for size in (4, 5)
+    },
+}
+
+CASES = LINEAR | COMPLEX | QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL

@@ -16,6 +16,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from relvm import vm
 from relvm.errors import RelvmAssertionError, RelvmError, RelvmFormatError, RelvmIndexError, RelvmUnsupportedError
 from relvm.frontend.stablehlo import from_stablehlo
 from relvm.ir.expr import Function
-from relvm.ir.types import TensorType
+from relvm.ir.types import TensorType, TupleType, Type
 
 _SIZE = 5  # the value of unknown sizes
 
@@ -86,27 +87,32 @@ def outcome(file: Path, *, exec_mode: str, target: str) -> tuple[str, str]:
     return "right", ""
 
 
-def _run(machine: vm.VirtualMachine, function: str, arguments: list[np.ndarray]) -> list[np.ndarray]:
-    result = machine[function](*arguments)
-    return [each.numpy() for each in (result if isinstance(result, list | tuple) else [result])]
+def _run(machine: vm.VirtualMachine, function: str, arguments: list[Any]) -> list[np.ndarray]:
+    return [each.numpy() for each in _leaves(machine[function](*arguments))]
 
 
-def _arguments(function: Function) -> list[np.ndarray]:
+def _leaves(result: Any) -> list[Any]:
+    return [leaf for item in result for leaf in _leaves(item)] if isinstance(result, list | tuple) else [result]
+
+
+def _arguments(function: Function) -> list[Any]:
     random = np.random.default_rng(0)
-    found = []
-    for param in function.params:
-        type_ = param.type
-        assert isinstance(type_, TensorType)
-        shape = [dim if isinstance(dim, int) else _SIZE for dim in type_.known_shape]
-        dtype = type_.known_dtype
-        if dtype.is_bool:
-            values = random.random(shape) < 0.5
-        elif dtype.is_integer:
-            values = random.integers(0, 4, shape) if shape else np.array(_SIZE)
-        else:
-            values = random.normal(size=shape)
-        found.append(np.asarray(values).astype(dtype.numpy))
-    return found
+    return [_argument(param.type, random) for param in function.params]
+
+
+def _argument(type_: Type | None, random: np.random.Generator) -> Any:
+    if isinstance(type_, TupleType):
+        return tuple(_argument(field, random) for field in type_.fields)
+    assert isinstance(type_, TensorType)
+    shape = [dim if isinstance(dim, int) else _SIZE for dim in type_.known_shape]
+    dtype = type_.known_dtype
+    if dtype.is_bool:
+        values = random.random(shape) < 0.5
+    elif dtype.is_integer:
+        values = random.integers(0, 4, shape) if shape else np.array(_SIZE)
+    else:
+        values = random.normal(size=shape)
+    return np.asarray(values).astype(dtype.numpy)
 
 
 def _agree(found: list[np.ndarray], expected: list[np.ndarray]) -> bool:

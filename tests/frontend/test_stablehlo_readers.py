@@ -131,7 +131,7 @@ def test_what_is_not_supported_is_told_at_once() -> None:
         "%0 = stablehlo.custom_call @cuda_kernel(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
         "%1 = stablehlo.add %0, %0 : tensor<2xf32>\n"
         '%2 = "stablehlo.all_reduce"(%x) : (tensor<2xf32>) -> tensor<2xf32>\n'
-        "%3 = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xcomplex<f32>>\nreturn %1 : tensor<2xf32>",
+        "%3 = stablehlo.iota dim = 0 : tensor<2xcomplex<f32>>\nreturn %1 : tensor<2xf32>",
     )
     with pytest.raises(RelvmUnsupportedError) as raised:
         from_stablehlo(text.encode())
@@ -139,7 +139,7 @@ def test_what_is_not_supported_is_told_at_once() -> None:
     assert message.startswith("model: 3 operations cannot be imported:")
     assert "2:8: stablehlo.custom_call: custom calls of cuda_kernel are not supported" in message
     assert "communication between processes is not supported" in message
-    assert "complex numbers are not supported" in message
+    assert "complex numbers are not supported by this operation" in message
 
 
 @pytest.mark.parametrize("version", [1, 3, 4, 6])

@@ -75,3 +75,9 @@ def test_parameters_of_one_name_and_names_of_other_outputs() -> None:
     assert Runner(twice)(np.float32([1]), 2)[1] == 3
     with pytest.raises(RelvmArgumentError, match="expected a name for each of 1 outputs, got 2 names: a, b"):
         named_outputs(5, ["a", "b"])
+
+
+def test_an_output_that_is_a_tuple_has_names_for_its_items() -> None:
+    assert list(named_outputs((1, (2, (3, 4))), ["a", "b"])) == ["a", "b.0", "b.1.0", "b.1.1"]
+    with pytest.raises(RelvmArgumentError, match=r"output names must be unique, got a, a\.0"):
+        named_outputs(((1, 2), 3), ["a", "a.0"])

@@ -12,7 +12,17 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.stablehlo.element_types import dtype_of_element
-from relvm.frontend.stablehlo.program import AnyType, Block, Elements, Operation, Program, Tensor, TupleOf, Value
+from relvm.frontend.stablehlo.program import (
+    AnyType,
+    Block,
+    Elements,
+    ElementType,
+    Operation,
+    Program,
+    Tensor,
+    TupleOf,
+    Value,
+)
 from relvm.frontend.stablehlo.symbolic_values import SymbolicValues
 from relvm.ir.builder import Builder
 from relvm.ir.expr import Constant, Expr, Shape, Var, constant
@@ -87,6 +97,9 @@ class ImportContext(ABC):
         """Return the type of a value.   stem: the beginning of the names of dimension variables, for a parameter."""
         if isinstance(type_, TupleOf):
             return TupleType(tuple(self.type_of(item, stem) for item in type_.items))
+        if isinstance(type_, Tensor) and isinstance(type_.element, ElementType) and type_.element.is_complex:
+            part = self.type_of(Tensor(type_.element.part, type_.shape), stem)
+            return TupleType((part, part))
         if not isinstance(type_, Tensor):
             raise RelvmUnsupportedError(f"values of the type {type_} are not supported")
         dtype = dtype_of_element(type_.element)

@@ -23,6 +23,7 @@ from relvm.errors import (
     resources,
     shortened,
 )
+from relvm.frontend.stablehlo.complex_numbers import complex_converter, has_complex_numbers, is_complex, real_type
 from relvm.frontend.stablehlo.context import ImportContext
 from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.limits import MAX_OPERATIONS
@@ -283,6 +284,8 @@ class Importer(ImportContext):
 
     def _convert(self, operation: Operation, operands: list[Expr], values: dict[Value, Expr]) -> tuple[Expr, ...]:
         convert = converter_for(operation.name)
+        if has_complex_numbers(operation):
+            convert = complex_converter(operation, convert)
         if convert is None:
             for result in (*operation.operands, *operation.results):
                 self.type_of(result.type)
@@ -290,7 +293,7 @@ class Importer(ImportContext):
             known = near_matches(operation.name, supported_operations())
             raise RelvmUnsupportedError(reason or f"the operation is not supported{known}")
         for result in operation.results:
-            _expect_element_type(result.type)
+            _expect_element_type(real_type(result.type))
         node = Node(self, operation, operands, values)
         if needs_expressed_types(operation):
             return convert_with_expressed_types(node, convert)
@@ -302,6 +305,9 @@ class Importer(ImportContext):
 
         If a size is declared that is not known here, it is checked at run time.
         """
+        if is_complex(declared) and isinstance(value, Tuple):
+            checked = tuple(self._checked(real_type(declared), part) for part in value.fields)
+            return Tuple(checked, type=TupleType(tuple(part.type for part in checked)))
         if not isinstance(declared, Tensor) or not isinstance(value.type, TensorType):
             return value
         type_ = value.type

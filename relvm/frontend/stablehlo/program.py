@@ -41,6 +41,11 @@ class ElementType:
     def is_complex(self) -> bool:
         return self.name.startswith("complex<")
 
+    @property
+    def part(self) -> ElementType:
+        """The type of the two parts of a complex number."""
+        return ElementType(self.name.removeprefix("complex<").removesuffix(">"))
+
 
 @value_record
 class QuantizedType:

@@ -25,6 +25,7 @@ from relvm.ir.types import TensorType, TupleType
 Converter = Callable[["Node"], Any]
 
 _converters: dict[str, Converter] = {}
+_complex_converters: dict[str, Converter] = {}
 _REFUSED: dict[str, str] = {}
 
 
@@ -44,6 +45,27 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
         return function
 
     return declare
+
+
+def converts_complex(*names: str) -> Callable[[Converter], Converter]:
+    """Return a decorator that registers a function as the converter of operations on complex numbers.
+
+    names: as for `converts`.
+    """
+
+    def declare(function: Converter) -> Converter:
+        for name in names:
+            full = name if "." in name else f"stablehlo.{name}"
+            assert full not in _complex_converters, f"{full} has two converters of complex numbers"
+            _complex_converters[full] = function
+        return function
+
+    return declare
+
+
+def complex_converter_for(name: str) -> Converter | None:
+    """Return the converter of an operation on complex numbers, or None."""
+    return _complex_converters.get(name)
 
 
 def refuses(reason: str, *names: str) -> None:

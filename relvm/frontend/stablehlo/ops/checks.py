@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.stablehlo.complex_numbers import parts
+from relvm.frontend.stablehlo.ops.complex_math import constant_of
 from relvm.frontend.stablehlo.ops.elementwise import unified
 from relvm.frontend.stablehlo.program import Elements, Symbol
-from relvm.frontend.stablehlo.registry import Node, converts
+from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
 from relvm.ir.dtypes import F32, I8, U8
 from relvm.ir.expr import BuiltinCall, Expr, String
-from relvm.ir.types import VOID
+from relvm.ir.types import VOID, TupleType
 
 _DEFAULT_TOLERANCE = 1e-4
 _DEFAULT_ULPS = 3
@@ -17,33 +19,53 @@ _MOST_ULPS = (1 << 64) - 1
 
 
 @converts("custom_call")
+@converts_complex("custom_call")
 def _custom_call(node: Node) -> Expr | tuple[Expr, ...]:
     """Only the checks `check.expect_eq`, `check.expect_close`, `check.expect_almost_eq` and `check.eq`."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target not in _CHECKS:
         raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
-    found, expected = unified(node)
-    return _check(node, str(target), found, expected)
+    return _check(node, str(target), *_operands(node))
 
 
+@converts_complex("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
 @converts("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
 def _expect(node: Node) -> Expr | tuple[Expr, ...]:
     """The second operand is the expected value."""
-    found, expected = unified(node)
-    return _check(node, node.operation.name, found, expected)
+    return _check(node, node.operation.name, *_operands(node))
 
 
+def _operands(node: Node) -> list[Expr]:
+    node.expect_operands(2)
+    is_complex = any(isinstance(operand.type, TupleType) for operand in node.operands)
+    return list(node.operands) if is_complex else unified(node)
+
+
+@converts_complex("check.expect_eq_const", "check.expect_almost_eq_const", "check.eq", "check.almost_eq")
 @converts("check.expect_eq_const", "check.expect_almost_eq_const", "check.eq", "check.almost_eq")
 def _expect_constant(node: Node) -> Expr | tuple[Expr, ...]:
     """The expected value is an attribute."""
     value = node.attribute("value")
     if not isinstance(value, Elements):
         raise RelvmFormatError(f"the value is {value!r}, expected dense elements")
-    return _check(node, node.operation.name, node.operands[0], node.importer.constant(value))
+    return _check(node, node.operation.name, node.operands[0], constant_of(node, value))
 
 
 def _check(node: Node, name: str, found: Expr, expected: Expr) -> Expr | tuple[Expr, ...]:
+    """Emit a check of a tensor, or of both parts of a complex tensor."""
+    if not isinstance(found.type, TupleType) or not isinstance(expected.type, TupleType):
+        return _check_real(node, name, found, expected)
+    pairs = zip(parts(node, found), parts(node, expected), (" (real part)", " (imaginary part)"), strict=True)
+    results = [_check_real(node, name, x, y, which) for x, y, which in pairs]
+    if not node.operation.results:
+        return ()
+    first, second = results
+    assert isinstance(first, Expr) and isinstance(second, Expr)
+    return ops.logical_and(node.emit(first), node.emit(second))
+
+
+def _check_real(node: Node, name: str, found: Expr, expected: Expr, which: str = "") -> Expr | tuple[Expr, ...]:
     """Emit a check that fails at run time and names the first element that differs."""
     node.expect_operands(1, 2)
     if found.type != expected.type:
@@ -51,7 +73,7 @@ def _check(node: Node, name: str, found: Expr, expected: Expr) -> Expr | tuple[E
     found, expected = (_computable(node, each) for each in (found, expected))
     differs = node.emit(_CHECKS[name](node, found, expected), "differs")
     shown = [node.cast(each, F32) if each.known_element_type.is_narrow_float else each for each in (found, expected)]
-    where = String(f"{node.operation.place}: {name}")
+    where = String(f"{node.operation.place}: {name}{which}")
     node.importer.builder.emit(BuiltinCall("check_elements", (differs, *shown, where), type=VOID))
     if not node.operation.results:
         return ()

@@ -16,13 +16,16 @@ from relvm.frontend.common.window_kernels import (
     select_and_scatter_kernel,
     sort_kernel,
 )
+from relvm.frontend.stablehlo.complex_numbers import flattened_parts, is_complex, regrouped
 from relvm.frontend.stablehlo.ops.control_flow import run_block
 from relvm.frontend.stablehlo.ops.elementwise import total_order_key, unified
 from relvm.frontend.stablehlo.registry import Node, converts
 from relvm.ir.dtypes import BOOL, I8, I64, DType
 from relvm.ir.expr import Block, Expr, Shape, Tuple, Var
+from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import Operator
 from relvm.ir.types import TensorType, TupleType, Type
+from relvm.kernels.kernel_builder import KernelBuilder
 
 # Combiners and the operators that reduce with them.
 _REDUCTIONS: dict[str, tuple[Operator, Operator]] = {
@@ -38,11 +41,15 @@ def scalar_region(node: Node, index: int, dtypes: Sequence[DType]) -> tuple[list
 
     dtypes: the dtypes of the parameters.
     """
-    block = node.block(index, len(dtypes))
+    block = node.block(index)
     params = [Var(f"element{i}", type=TensorType(dtype, ())) for i, dtype in enumerate(dtypes)]
+    types = [argument.type for argument in block.arguments]
+    count = sum(2 if is_complex(type_) else 1 for type_ in types)
+    if count != len(params):
+        raise RelvmFormatError(f"region {index} has {count} arguments, expected {len(params)}")
 
     def body() -> Expr:
-        results = run_block(node, block, list(params))
+        results = flattened_parts(node, run_block(node, block, regrouped(node, types, params)))
         return results[0] if len(results) == 1 else Tuple(tuple(results))
 
     with node.importer.inlining():
@@ -66,11 +73,24 @@ def _expect_results(index: int, block: Block, results: Sequence[DType]) -> None:
 
 
 def halves(node: Node) -> tuple[list[Expr], list[Expr]]:
-    """Return the operands as two lists of the same length, such as inputs and initial values."""
+    """Return inputs of the same shape, and as many initial values."""
     count = len(node.operands) // 2
     if not count or len(node.operands) % 2:
         raise RelvmFormatError(f"expected pairs of operands, got {len(node.operands)} operands")
-    return node.operands[:count], node.operands[count:]
+    return _same_shape(node, *range(count)), flattened_parts(node, node.operands[count:])
+
+
+def _same_shape(node: Node, *indices: int) -> list[Expr]:
+    """Return operands that have the same shape, with the parts of complex tensors one after the other."""
+    operands = [node.operands[i] for i in indices]
+    if any(isinstance(operand.type, TupleType) for operand in operands):
+        return flattened_parts(node, operands)
+    return unified(node, *indices)
+
+
+def _grouped(node: Node, found: Expr | tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return the results of an operation from their parts."""
+    return tuple(regrouped(node, [value.type for value in node.operation.results], node.as_tuple(found)))
 
 
 def _types(exprs: Sequence[Expr]) -> list[TensorType]:
@@ -85,7 +105,6 @@ def _results(types: Sequence[TensorType]) -> Type:
 def _reduce(node: Node) -> Expr | tuple[Expr, ...]:
     """With any reducer.  Sums, products, minima and maxima are reduced as such, in an unspecified order."""
     inputs, inits = halves(node)
-    inputs = unified(node, *range(len(inputs)))
     shape = inputs[0].tensor_type.known_shape
     axes = node.integers("dimensions")
     if len(set(axes)) != len(axes) or not all(0 <= axis < len(shape) for axis in axes):
@@ -102,7 +121,7 @@ def _reduce(node: Node) -> Expr | tuple[Expr, ...]:
     inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
     name = node.importer.unique_name("reduce")
     kernel = reduce_kernel(name, _types(inputs), _types(inits), types, axes, scalar_function(params, block))
-    return node.call_kernel(kernel, [*inputs, *inits], types)
+    return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
 
 
 def window_of(node: Node, rank: int) -> Window:
@@ -120,7 +139,6 @@ def window_of(node: Node, rank: int) -> Window:
 def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
     """With any reducer.  Padding has the initial values."""
     inputs, inits = halves(node)
-    inputs = unified(node, *range(len(inputs)))
     shape = inputs[0].tensor_type.known_shape
     window = window_of(node, len(shape))
     dtypes = [init.known_element_type for init in inits]
@@ -129,7 +147,7 @@ def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
     inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
     name = node.importer.unique_name("reduce_window")
     kernel = reduce_window_kernel(name, _types(inputs), _types(inits), types, window, combine)
-    return node.call_kernel(kernel, [*inputs, *inits], types)
+    return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
 
 
 @converts("select_and_scatter")
@@ -158,9 +176,9 @@ def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
     count = (len(node.operands) - 1) // 2
     if count < 1 or len(node.operands) != 2 * count + 1:
         raise RelvmFormatError(f"expected operands, indices and as many updates, got {len(node.operands)} operands")
-    xs = unified(node, *range(count))
+    xs = _same_shape(node, *range(count))
     indices = node.operands[count]
-    updates = unified(node, *range(count + 1, 2 * count + 1))
+    updates = _same_shape(node, *range(count + 1, 2 * count + 1))
     dims = ScatterDimensions(
         node.integers("update_window_dims"),
         node.integers("inserted_window_dims"),
@@ -174,25 +192,41 @@ def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
     combine = scalar_code(node, 0, dtypes * 2, dtypes)
     name = node.importer.unique_name("scatter")
     kernel = scatter_kernel(name, _types(xs), indices.tensor_type, _types(updates), dims, combine)
-    return node.call_kernel(kernel, [*xs, indices, *updates], _types(xs))
+    return _grouped(node, node.call_kernel(kernel, [*xs, indices, *updates], _types(xs)))
 
 
 @converts("sort")
 def _sort(node: Node) -> Expr | tuple[Expr, ...]:
     """With any comparator.  The sort is always stable."""
-    xs = unified(node)
+    xs = _same_shape(node, *range(len(node.operands)))
     shape = xs[0].tensor_type.known_shape
     axis = node.integer("dimension", -1)
     if not -len(shape) <= axis < len(shape):
         raise RelvmFormatError(f"dimension is {axis}, expected an axis of a tensor of rank {len(shape)}")
     axis %= len(shape)
     dtypes = [x.known_element_type for x in xs]
-    comes_first = scalar_code(node, 0, [dtype for dtype in dtypes for _ in range(2)], [BOOL])
+    order_of_arguments = _comparator_arguments(node)
+    compare = scalar_code(node, 0, [dtypes[i // 2] for i in order_of_arguments], [BOOL])
+
+    def comes_first(k: KernelBuilder, *arguments: Scalar) -> tuple[Scalar, ...]:
+        return compare(k, *(arguments[i] for i in order_of_arguments))
+
     kernel = sort_kernel(node.importer.unique_name("sort"), _types(xs), axis, comes_first)
     types = [TensorType(I64, shape), TensorType(I64, (2, *shape))]
     order, _ = node.as_tuple(node.call_kernel(kernel, xs, types))
-    results = tuple(node.emit(ops.gather_elements(x, order, axis=axis)) for x in xs)
-    return results
+    return _grouped(node, tuple(node.emit(ops.gather_elements(x, order, axis=axis)) for x in xs))
+
+
+def _comparator_arguments(node: Node) -> list[int]:
+    """Return the positions of the arguments of a comparator among the pairs of the parts of its operands.
+
+    The comparator takes the first complex number of an operand, and then the second.
+    """
+    order: list[int] = []
+    for operand in node.operands:
+        count, first = 2 if isinstance(operand.type, TupleType) else 1, len(order)
+        order += [first + 2 * part + which for which in range(2) for part in range(count)]
+    return order
 
 
 @converts("map")

@@ -1,0 +1,79 @@
+"""Triangular solves and Cholesky decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.frontend.common.linear_systems import TriangularSystem, cholesky_kernel, triangular_solve_kernel
+from relvm.frontend.stablehlo.complex_numbers import flattened_parts, regrouped
+from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
+from relvm.ir.dtypes import F32
+from relvm.ir.expr import Expr
+
+
+@converts("triangular_solve")
+@converts_complex("triangular_solve")
+def _triangular_solve(node: Node) -> Expr:
+    """By substitution.  The triangle that is not used is not read."""
+    node.expect_operands(2)
+    matrix, right_side = ([_computable(node, x) for x in flattened_parts(node, [operand])] for operand in node.operands)
+    shape, target = matrix[0].tensor_type.known_shape, right_side[0].tensor_type.known_shape
+    is_left = node.flag("left_side")
+    if len(shape) < 2 or len(shape) != len(target) or len(matrix) != len(right_side):
+        raise RelvmFormatError(f"the operands have the types {_types(matrix)} and {_types(right_side)}")
+    rows = target[-2] if is_left else target[-1]
+    _expect_square(node, matrix[0])
+    size = shape[-1] if isinstance(shape[-1], int) else rows
+    expected = (*target[:-2], size, size)
+    matrix = [node.importer.with_shape(x, expected) for x in matrix]
+    right_side = [
+        node.importer.with_shape(x, (*target[:-2], size, target[-1]) if is_left else (*target[:-1], size))
+        for x in right_side
+    ]
+    transposition = node.word("transpose_a", ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+    system = TriangularSystem(
+        is_lower=node.flag("lower"),
+        is_left=is_left,
+        has_unit_diagonal=node.flag("unit_diagonal"),
+        is_transposed=transposition != "NO_TRANSPOSE",
+        is_conjugated=transposition == "ADJOINT",
+    )
+    types = [x.tensor_type for x in right_side]
+    name = node.importer.unique_name("triangular_solve")
+    kernel = triangular_solve_kernel(name, [x.tensor_type for x in matrix], types, system)
+    found = node.as_tuple(node.call_kernel(kernel, [*matrix, *right_side], types))
+    return regrouped(node, [node.operation.results[0].type], [_rounded(node, x) for x in found])[0]
+
+
+@converts("cholesky")
+def _cholesky(node: Node) -> Expr:
+    """The other triangle of the result is 0.  The result is NaN if the matrix is not positive definite."""
+    node.expect_operands(1)
+    x = _computable(node, node.operands[0])
+    _expect_square(node, x)
+    name = node.importer.unique_name("cholesky")
+    kernel = cholesky_kernel(name, x.tensor_type, is_lower=node.flag("lower"))
+    return _rounded(node, node.call_kernel(kernel, [x], [x.tensor_type]))
+
+
+def _expect_square(node: Node, x: Expr) -> None:
+    shape = x.tensor_type.known_shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise RelvmFormatError(f"expected square matrices, got the type {x.type}")
+
+
+def _computable(node: Node, x: Expr) -> Expr:
+    """Return x in a dtype in which kernels compute: f32 or f64."""
+    dtype = x.known_element_type
+    if not dtype.is_float:
+        raise RelvmTypeError(f"expected floats or complex numbers, got {dtype}")
+    return node.cast(x, F32) if dtype.is_narrow_float else x
+
+
+def _rounded(node: Node, x: Expr) -> Expr:
+    return node.cast(x, node.dtype()) if isinstance(node.operands[0].type, type(x.type)) else x
+
+
+def _types(xs: Sequence[Expr]) -> str:
+    return ", ".join(str(x.type) for x in xs)
