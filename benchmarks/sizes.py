@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
 
+from benchmarks.counting import ENVIRONMENT, count_instructions
 from benchmarks.models.catalogue import Case, numbers, package_file, picture
 from relvm import vm
 from relvm.frontend.onnx import from_onnx
@@ -82,20 +78,9 @@ def _compare(model: SizedModel, size: int, threads: int | None) -> tuple[float, 
 def _print_counts(name: str) -> None:
     """Count the instructions of the second run with each size."""
     model = MODELS[name]
-    with tempfile.TemporaryDirectory() as folder:
-        executable, out = f"{folder}/model.rvm", Path(folder) / "callgrind"
-        _build(model).save(executable)
-        inputs = [f"{folder}/{size}.npz" for size in model.sizes]
-        for path, size in zip(inputs, model.sizes, strict=True):
-            np.savez(path, **model.case(size))
-        command = ["valgrind", "--tool=callgrind", "--dump-before=getppid", f"--callgrind-out-file={out}"]
-        command += [sys.executable, "-m", "benchmarks.sizes_child", executable, *inputs]
-        subprocess.run(command, capture_output=True, check=True)
-        for number, size in enumerate(model.sizes):  # the process writes a part before each call of getppid
-            (count,) = re.findall(
-                r"^(?:summary|totals): (\d+)", out.with_suffix(f".{2 * number + 2}").read_text(), re.M
-            )[:1]
-            print(f"| {name} | {size} | {int(count):,} |", flush=True)
+    counts = count_instructions(_build(model), [model.case(size) for size in model.sizes])
+    for size, count in zip(model.sizes, counts, strict=True):
+        print(f"| {name} | {size} | {count:,} |", flush=True)
 
 
 def _print_times(name: str) -> None:
@@ -114,8 +99,8 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := sorted(set(options.models) - set(MODELS)):
         parser.error(f"no such model: {', '.join(unknown)}")
-    if options.count:  # valgrind does not support AVX-512.  Hashes of Python, and thus its instructions, must not vary.
-        os.environ |= {"RELVM_CPU": "x86-64-v3", "PYTHONHASHSEED": "0"}
+    if options.count:
+        os.environ |= ENVIRONMENT
         print("| model | size | instructions |\n|---|---|---|")
     else:
         print("| model | size | relvm ms | onnxruntime ms | ratio | default threads: relvm | onnxruntime | ratio |")

@@ -47,6 +47,9 @@ def asinh(x: _TensorLike, /) -> Tensor:
 def atan(x: _TensorLike, /) -> Tensor:
     """The inverse tangent in radians, elementwise, in [-pi / 2, pi / 2]."""
 
+def atan2(x: _TensorLike, y: _TensorLike, /) -> Tensor:
+    """The angle in radians of the point (y, x), elementwise: the inverse tangent of x / y in the quadrant of the point."""
+
 def atanh(x: _TensorLike, /) -> Tensor:
     """The inverse hyperbolic tangent, elementwise; infinite where x is -1 or 1, NaN outside [-1, 1]."""
 
@@ -83,6 +86,9 @@ def bit_cast(x: _TensorLike, /, *, to: Any) -> Tensor:
 def bitwise_and(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """Bitwise AND of x and y, elementwise."""
 
+def bitwise_not(x: _TensorLike, /) -> Tensor:
+    """Bitwise NOT of x, elementwise."""
+
 def bitwise_or(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """Bitwise OR of x and y, elementwise."""
 
@@ -94,6 +100,9 @@ def broadcast_to(x: _TensorLike, shape: Any, /) -> Tensor:
 
 def cast(x: _TensorLike, /, *, to: Any) -> Tensor:
     """x converted to another dtype."""
+
+def cbrt(x: _TensorLike, /) -> Tensor:
+    """The cube root, elementwise."""
 
 def ceil(x: _TensorLike, /) -> Tensor:
     """The smallest integer not below x, elementwise."""
@@ -181,6 +190,9 @@ def cos(x: _TensorLike, /) -> Tensor:
 def cosh(x: _TensorLike, /) -> Tensor:
     """The hyperbolic cosine, elementwise."""
 
+def count_leading_zeros(x: _TensorLike, /) -> Tensor:
+    """The number of bits above the highest bit that is 1, elementwise; the number of all bits where x is 0."""
+
 def cumprod(x: _TensorLike, /, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """The cumulative product along an axis; integers wrap around."""
 
@@ -199,6 +211,9 @@ def equal(x: _TensorLike, y: _TensorLike, /) -> Tensor:
 def erf(x: _TensorLike, /) -> Tensor:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise."""
 
+def erfc(x: _TensorLike, /) -> Tensor:
+    """The complementary error function, 1 - erf(x), elementwise, accurate where erf(x) is near 1."""
+
 def exp(x: _TensorLike, /) -> Tensor:
     """e to the power of x, elementwise."""
 
@@ -207,6 +222,9 @@ def expand(x: _TensorLike, shape: Any, /) -> Tensor:
 
 def expand_dims(x: _TensorLike, /, *, axes: tuple[int, ...]) -> Tensor:
     """x with new axes of size 1."""
+
+def expm1(x: _TensorLike, /) -> Tensor:
+    """e to the power of x, minus 1, elementwise, accurate for x near 0."""
 
 def floor(x: _TensorLike, /) -> Tensor:
     """The largest integer not above x, elementwise."""
@@ -256,6 +274,9 @@ def interpolate(x: _TensorLike, indices: _TensorLike, weights: _TensorLike, /, *
 
 def iota(shape: Any, /) -> Tensor:
     """The numbers 0, 1, 2..., in row-major order."""
+
+def is_finite(x: _TensorLike, /) -> Tensor:
+    """Whether x is neither infinite nor NaN, elementwise."""
 
 def is_null(x: Any, /) -> Any:
     """Whether a value is null."""
@@ -422,6 +443,9 @@ def pad(x: _TensorLike, /, *, pads: tuple[int, ...], value: float = 0, mode: str
 def pairwise_coupling(x: _TensorLike, /) -> Tensor:
     """The class probabilities of each row that agree best with the probabilities of all pairs of classes."""
 
+def population_count(x: _TensorLike, /) -> Tensor:
+    """The number of bits that are 1, elementwise."""
+
 def power(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """x to the power of y, elementwise."""
 
@@ -483,6 +507,9 @@ def roi_max_pool(
 def round(x: _TensorLike, /) -> Tensor:
     """The integer nearest to x, elementwise; ties to even."""
 
+def round_away(x: _TensorLike, /) -> Tensor:
+    """The integer nearest to x, elementwise; ties away from zero."""
+
 def row_echelon(x: _TensorLike, /) -> Tensor:
     """For each matrix, an upper triangular matrix with the same determinant."""
 
@@ -510,6 +537,9 @@ def shift_left(x: _TensorLike, y: _TensorLike, /) -> Tensor:
 
 def shift_right(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """Right shift of x by y bits, elementwise, arithmetic for signed integers."""
+
+def shift_right_logical(x: _TensorLike, y: _TensorLike, /) -> Tensor:
+    """Right shift of x by y bits, elementwise, which fills with zeros."""
 
 def sigmoid(x: _TensorLike, /) -> Tensor:
     """1 / (1 + exp(-x)), elementwise."""
@@ -603,20 +633,24 @@ def to_tensor(value: Any, /, *, dtype: Any) -> Tensor:
 def transpose(x: _TensorLike, /, *, perm: tuple[int, ...] | None = None) -> Tensor:
     """x with its axes permuted: axis i of the result is axis perm[i] of x."""
 
-def tree_leaves(
+def tree_ensemble(
     x: _TensorLike,
-    features: _TensorLike,
-    thresholds: _TensorLike,
-    conditions: _TensorLike,
-    yes: _TensorLike,
-    no: _TensorLike,
+    nodes: _TensorLike,
     roots: _TensorLike,
+    depths: _TensorLike,
+    columns: _TensorLike,
+    starts: _TensorLike,
+    entry_targets: _TensorLike,
+    values: _TensorLike,
     /,
     *,
-    tests: tuple[str, ...],
-    depth: int,
+    targets: int,
+    aggregate: str,
+    steps: int,
+    offset_bits: int,
+    blocks: int,
 ) -> Tensor:
-    """For each row of x and each tree, the node that the row reaches after `depth` steps from the root."""
+    """For each block of trees and each row of x, the aggregated values of the leaves that the row reaches."""
 
 def where(cond: _TensorLike, x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """x where cond is true, otherwise y, elementwise."""

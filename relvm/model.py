@@ -479,8 +479,8 @@ def load_model(
     Parameters
     ----------
     model
-        The path of an .onnx or .relvm file, or of an executable (.rvm, .so); the bytes of an .onnx file, or an
-        onnx.ModelProto; or a function that is decorated by `script`, or a module.
+        The path of an .onnx, .relvm or .mlir file, or of an executable (.rvm, .so); the bytes of an .onnx file or of a
+        portable artifact of StableHLO, or an onnx.ModelProto; or a function that is decorated by `script`, or a module.
     dims
         The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
         `from_onnx`).

@@ -35,6 +35,7 @@ import numpy as np
 from benchmarks.models.catalogue import MODELS
 from benchmarks.models.engines import ENGINES, EngineProcess, onnxruntime_runner
 from benchmarks.models.peers import tvm_milliseconds
+from benchmarks.models.record import record_instructions
 
 _BLOCKS = 7
 _PAUSE_SECONDS = 0.15  # time for the threads of the other engines to become idle
@@ -62,8 +63,12 @@ _COLUMNS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1, help="that both may use")
+    parser.add_argument("--record", metavar="NAME", help="count instructions, and store them in this column")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     options = parser.parse_args()
+    if options.record:
+        record_instructions(options.record, options.models or list(MODELS))
+        return
     print("| " + " | ".join(_COLUMNS) + " |\n|" + "---|" * len(_COLUMNS))
     ratios = []
     for name in options.models or MODELS:

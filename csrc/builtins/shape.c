@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "number_format.h"
 
 enum {
 #define SHAPE_CODE(name, number, meaning) SHAPE_##name = number,
@@ -330,4 +331,54 @@ RVM_BUILTIN(check_at_most) {
   RVM_CHECK(check_at_most, "iig");
   int64_t left = arguments[0].as.i, right = arguments[1].as.i;
   return left <= right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
+}
+
+/* Writes the index of the element at the flat position `position` of a tensor, such as [1, 2], and returns the text. */
+static const char *write_index(const rvm_tensor *tensor, int64_t position, char *text, size_t bytes) {
+  size_t used = 0;
+  for (int32_t axis = 0; axis < tensor->dl.ndim && used < bytes; axis++) {
+    int64_t below = 1;
+    for (int32_t inner = axis + 1; inner < tensor->dl.ndim; inner++) below *= tensor->dl.shape[inner];
+    int length = snprintf(text + used, bytes - used, "%s%lld", axis ? ", " : "",
+                          (long long)(position / below % tensor->dl.shape[axis]));
+    used += length < 0 ? 0 : (size_t)length;
+  }
+  if (!tensor->dl.ndim) text[0] = '\0';
+  return text;
+}
+
+/* Writes an element as text, which ends with a NUL. */
+static const char *write_element(const rvm_tensor *tensor, int64_t position, char text[RVM_NUMBER_BYTES]) {
+  const char *element = (const char *)tensor->dl.data + position * rvm_dtype_size_bytes(tensor->dtype);
+  text[rvm_number_write(tensor->dtype, element, text)] = '\0';
+  return text;
+}
+
+enum { CHECKED_AT_ONCE = 4096 };
+
+RVM_BUILTIN(check_elements) {
+  RVM_CHECK(check_elements, "tttg");
+  const rvm_tensor *differs = arguments[0].as.tensor, *found = arguments[1].as.tensor,
+                   *expected = arguments[2].as.tensor;
+  if (differs->dtype != RVM_DTYPE_bool || found->dtype > RVM_DTYPE_f16 || expected->dtype > RVM_DTYPE_f16)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.check_elements: expected tensors of bools and of two numbers");
+  int64_t size = rvm_tensor_count(differs), wrong = 0, first = 0;
+  if (rvm_tensor_count(found) != size || rvm_tensor_count(expected) != size)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.check_elements: expected tensors of equal shapes");
+  const uint8_t *flags = differs->dl.data;
+  rvm_machine *machine = rvm_machine_running();
+  for (int64_t start = 0; start < size; start += CHECKED_AT_ONCE) {
+    int64_t stop = size - start < CHECKED_AT_ONCE ? size : start + CHECKED_AT_ONCE;
+    for (int64_t i = start; i < stop; i++) {
+      if (flags[i] && !wrong++) first = i;
+    }
+    rvm_status status = rvm_spend(machine, (stop - start) / 64 + 1, result);
+    if (status) return status;
+  }
+  if (!wrong) return done(result);
+  char index[256], one[RVM_NUMBER_BYTES], other[RVM_NUMBER_BYTES];
+  return rvm_fail(result, RVM_ASSERTION_ERROR, "%s: element [%s] is %s, expected %s (%lld of %lld elements differ)",
+                  arguments[3].as.string->bytes, write_index(differs, first, index, sizeof index),
+                  write_element(found, first, one), write_element(expected, first, other), (long long)wrong,
+                  (long long)size);
 }

@@ -2,21 +2,24 @@
 #ifndef RELVM_COMPILER_H
 #define RELVM_COMPILER_H
 
-/* RVM_ALIGNED states the alignment of a variable or member in bytes.  The others are attributes of functions, and
-   follow `static` or `static inline`. */
+/* RVM_ALIGNED states the alignment of a variable or member in bytes.  RVM_MAY_ALIAS follows the members of a struct
+   whose pointers can point to memory that is also accessed as another type.  The others are attributes of functions,
+   and follow `static` or `static inline`. */
 #ifdef __GNUC__
 #define RVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define RVM_MAY_ALIAS __attribute__((may_alias))
 #define RVM_ALWAYS_INLINE __attribute__((always_inline, unused))
 #define RVM_NOINLINE __attribute__((noinline, unused))
 #define RVM_UNUSED __attribute__((unused))
 #else
 #define RVM_ALIGNED(bytes)
+#define RVM_MAY_ALIAS
 #define RVM_ALWAYS_INLINE
 #define RVM_NOINLINE
 #define RVM_UNUSED
 #endif
 
-/* RVM_SHARED(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
+/* RVM_OUT_OF_LINE(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
    units with the kernels of a native library are compiled with -DRVM_SHARED=RVM_DECLARED, and one more unit for each
    header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls. */
 #define RVM_DECLARED(signature, ...) signature;
@@ -25,8 +28,8 @@
   __attribute__((visibility("hidden"))) signature { __VA_ARGS__ }
 #define RVM_DEFINED_HERE(signature, ...) \
   static RVM_UNUSED signature { __VA_ARGS__ }
-#ifndef RVM_SHARED
-#define RVM_SHARED RVM_DEFINED_HERE
+#ifndef RVM_OUT_OF_LINE
+#define RVM_OUT_OF_LINE RVM_DEFINED_HERE
 #endif
 
 /* Keeps the compiler from computing addresses that depend on `pointer` before this statement, where they would need

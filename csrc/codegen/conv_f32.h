@@ -138,7 +138,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
 
 /* Defines a function for all rows of `vectors` vectors of columns, from `column` on. */
 #define RVM_DEFINE_WINDOW_TILE(vectors)                                                                \
-  RVM_SHARED(                                                                                          \
+  RVM_OUT_OF_LINE(                                                                                     \
       void rvm_window_tile_f32_##vectors(const rvm_window_tile_f32_arguments *args, int64_t column),   \
       const int64_t full = args->rows / 6 * 6;                                                         \
       for (int64_t r = 0; r < full; r += 6) rvm_window_tile_in_registers(args, 6, vectors, r, column); \

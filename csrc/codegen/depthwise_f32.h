@@ -68,7 +68,7 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
 #define RVM_FOR_EACH_TAPS(F) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 
 #define RVM_DEFINE_COLUMNS(taps) \
-  RVM_SHARED(void rvm_columns_f32_##taps(const rvm_columns_f32_arguments *args), rvm_columns_of_taps(args, taps);)
+  RVM_OUT_OF_LINE(void rvm_columns_f32_##taps(const rvm_columns_f32_arguments *args), rvm_columns_of_taps(args, taps);)
 RVM_FOR_EACH_TAPS(RVM_DEFINE_COLUMNS)
 #undef RVM_DEFINE_COLUMNS
 

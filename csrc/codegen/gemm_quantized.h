@@ -85,9 +85,9 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized
 #define RVM_FOR_EACH_QUANTIZED_TILE(F) \
   F(1, 2) F(2, 2) F(3, 2) F(4, 2) F(1, 4) F(2, 4) F(3, 4) F(4, 4) F(1, 8) F(2, 8) F(3, 8) F(4, 8)
 
-#define RVM_DEFINE_TILE(rows, bits)                                                                     \
-  RVM_SHARED(void rvm_quantized_tile_f32_##rows##x##bits(const rvm_quantized_tile_f32_arguments *args), \
-             for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES) rvm_quantized_tile_part(args, rows, bits, w);)
+#define RVM_DEFINE_TILE(rows, bits)                                                                          \
+  RVM_OUT_OF_LINE(void rvm_quantized_tile_f32_##rows##x##bits(const rvm_quantized_tile_f32_arguments *args), \
+                  for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES) rvm_quantized_tile_part(args, rows, bits, w);)
 RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE)
 #undef RVM_DEFINE_TILE
 
@@ -126,9 +126,9 @@ static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_
 /* Dequantizes rows of bytes [first, first + groups) of a panel: row of bytes first + g becomes the rows g * 8 / bits
    and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: those of the whole panel,
    as in rvm_quantized_tile_f32.  bits: 2, 4 or 8. */
-RVM_SHARED(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
-           if (args->bits == 2) rvm_dequantize_panel(args, 2);
-           if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)
+RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
+                if (args->bits == 2) rvm_dequantize_panel(args, 2);
+                if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)
 
 #else
 

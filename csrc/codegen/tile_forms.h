@@ -17,9 +17,9 @@
   RVM_FOR_EACH_WIDTH(F, 3, __VA_ARGS__) \
   RVM_FOR_EACH_WIDTH(F, 4, __VA_ARGS__) RVM_FOR_EACH_WIDTH(F, 5, __VA_ARGS__) RVM_FOR_EACH_WIDTH(F, 6, __VA_ARGS__)
 
-#define RVM_DEFINE_FORM(rows, vectors, name, type, in_registers)               \
-  RVM_SHARED(void name##_##rows##x##vectors(const type *args, int64_t column), \
-             in_registers(args, rows, vectors, column);)
+#define RVM_DEFINE_FORM(rows, vectors, name, type, in_registers)                    \
+  RVM_OUT_OF_LINE(void name##_##rows##x##vectors(const type *args, int64_t column), \
+                  in_registers(args, rows, vectors, column);)
 #define RVM_CALL_FORM(r, v, name, type, in_registers) \
   if (rows == r && vectors == v) name##_##r##x##v(args, column);
 
@@ -39,7 +39,7 @@
     for (int j = 0; j < full; j += (most) * (lanes)) name##_form(args, rows, most, j);                        \
     if (rest) name##_form(args, rows, rest, full);                                                            \
   }                                                                                                           \
-  RVM_SHARED(                                                                                                 \
+  RVM_OUT_OF_LINE(                                                                                            \
       void name##_any_rows(const type *args), switch (args->rows) {                                           \
         case 1: name##_rows(args, 1); break;                                                                  \
         case 2: name##_rows(args, 2); break;                                                                  \

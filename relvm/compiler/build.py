@@ -45,7 +45,7 @@ from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
-from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, SOURCE_SUFFIXES
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
 
@@ -71,8 +71,8 @@ def build(
     ----------
     module
         A module from a front end, at stage PARSED, TYPED or ANF; a function that is decorated by `script`; or the path
-        of an .onnx or .relvm file.  A class that is decorated by `script` is a module, too.  The annotation includes
-        `type`, because mypy sees such a class as a type.
+        of an .onnx, .relvm or .mlir file.  A class that is decorated by `script` is a module, too.  The annotation
+        includes `type`, because mypy sees such a class as a type.
     exec_mode
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
@@ -179,11 +179,14 @@ def build(
 
 def _read(path: Path) -> Module:
     from relvm.frontend.read_model import read_model
+    from relvm.frontend.stablehlo_file import is_stablehlo
 
     if path.suffix in EXECUTABLE_SUFFIXES:
         raise RelvmTypeError(f"build: {path} is already compiled; load it with relvm.vm.load or relvm.load_model")
-    if path.suffix not in (".onnx", ".relvm"):
-        raise RelvmTypeError(f"build: expected an ir.Module, or the path of an .onnx or .relvm file, got {str(path)!r}")
+    if path.suffix not in SOURCE_SUFFIXES and not is_stablehlo(path):
+        raise RelvmTypeError(
+            f"build: expected an ir.Module, or the path of an .onnx, .relvm or .mlir file, got {str(path)!r}"
+        )
     return read_model(path)
 
 

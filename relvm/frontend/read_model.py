@@ -9,6 +9,7 @@ from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, missing_file
 from relvm.frontend.onnx_bytes import is_onnx
+from relvm.frontend.stablehlo_file import is_stablehlo
 from relvm.frontend.weights import Weights, bind_weights
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import read_text
@@ -20,35 +21,46 @@ def read_model(
     weights: Weights | str | os.PathLike[str] | None = None,
     function: str = "main",
 ) -> Module:
-    """Read the module in an .onnx or .relvm file, or in an ONNX model in memory.
+    """Read the module in an .onnx, .relvm or .mlir file, or in a model in memory.
 
     Parameters
     ----------
     model
-        The path of the file, the bytes of an .onnx file, or an onnx.ModelProto.
+        The path of the file, the bytes of an .onnx file or of a portable artifact of StableHLO, or an onnx.ModelProto.
+        A file that contains a portable artifact can have any suffix.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace initializers and inputs
-        of an ONNX model, as for `from_onnx`, or parameters of a function in a .relvm file, as for `bind_weights`.
+        of an ONNX model, as for `from_onnx`, or parameters of a function in another file, as for `bind_weights`.
     function
-        The function in a .relvm file whose parameters the weights replace.
+        The function whose parameters the weights replace, if the model is not an ONNX model.
 
     Raises
     ------
     OSError
         The file cannot be read.
     RelvmFormatError
-        The suffix is neither .onnx nor .relvm, or the file is not a regular file or not valid text.
+        The suffix is none of these, or the file is not a regular file, not valid text or damaged.
     RelvmArgumentError
-        `dims` is given for a .relvm file, which states its sizes itself.
+        `dims` is given for another file than an ONNX model.
     RelvmError
-        The errors of `from_onnx` and `bind_weights`.
+        The errors of `from_onnx`, `from_stablehlo` and `bind_weights`.
     """
     if is_onnx(model):  # import only the reader of this kind of model
         from relvm.frontend.onnx import from_onnx
 
         return from_onnx(model, dims=dims, weights=weights)
+    if is_stablehlo(model):
+        from relvm.frontend.stablehlo import from_stablehlo
+
+        if dims:
+            raise RelvmArgumentError(
+                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; a StableHLO program gets its unknown sizes"
+                " from its inputs"
+            )
+        module = from_stablehlo(model)
+        return module if weights is None else bind_weights(module, weights, function=function)
     path = Path(model)
     if path.suffix == ".relvm":
         from relvm.frontend.text.parser import parse_module
@@ -62,5 +74,5 @@ def read_model(
     if not path.exists():
         raise missing_file(path)
     raise RelvmFormatError(
-        f"{path}: expected a model (.onnx or .relvm), got a file with the suffix {path.suffix or '(none)'}"
+        f"{path}: expected a model (.onnx, .relvm or .mlir), got a file with the suffix {path.suffix or '(none)'}"
     )

@@ -267,6 +267,9 @@ class _Evaluator:
             case BuiltinCall("check_equal" | "check_at_most" as name, (left, right, String(message))):
                 SizeClaim(name.removeprefix("check_"), 0, 0, message).check(value(left), value(right))
                 return None
+            case BuiltinCall("check_elements", (differs, found, expected, String(where))):
+                _check_elements(where, *map(value, (differs, found, expected)))
+                return None
             case BuiltinCall("fail", (status, String(message))):
                 raise getattr(errors, STATUS[value(status)].python_class)(message)
             case BuiltinCall("check_update", (tensor, String(where), *others)):
@@ -500,3 +503,15 @@ def _check_pending(pending: list, dims: Mapping[DimVar, int]) -> None:
         expected = _dim_value(dim, dims)
         if expected != size:
             raise RelvmShapeError(f"{where}{expected}, got {size}")
+
+
+def _check_elements(where: str, differs: np.ndarray, found: np.ndarray, expected: np.ndarray) -> None:
+    """Raise RelvmAssertionError if an element of `differs` is true."""
+    wrong = np.argwhere(differs)
+    if not len(wrong):
+        return
+    first = tuple(map(int, wrong[0]))
+    raise RelvmAssertionError(
+        f"{where}: element [{', '.join(map(str, first))}] is {found[first]}, expected {expected[first]}"
+        f" ({len(wrong)} of {differs.size} elements differ)"
+    )

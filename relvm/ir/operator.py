@@ -335,8 +335,8 @@ class Operator:
         names = [parameter.name for parameter in self.parameters]
         return names[:count] + names[-1:] * (count - len(names))
 
-    def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
-        """Return a call of this operator with `args` and `attributes`.
+    def __call__(self, *args: Expr | float | np.ndarray, **attributes: Any) -> OpCall:
+        """Return a call of this operator with `args` and `attributes`.  A number or an array becomes a constant.
 
         The call has a type if all arguments have types.
         """

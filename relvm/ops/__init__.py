@@ -12,7 +12,7 @@ from relvm.ops.conv_packed import conv_packed
 from relvm.ops.conv_winograd import conv_winograd
 from relvm.ops.convolution import conv
 from relvm.ops.cumulative import cumprod, cumsum
-from relvm.ops.decision_trees import tree_leaves
+from relvm.ops.decision_trees import tree_ensemble
 from relvm.ops.elementwise import abs_ as abs
 from relvm.ops.elementwise import (
     acos,
@@ -21,20 +21,27 @@ from relvm.ops.elementwise import (
     asin,
     asinh,
     atan,
+    atan2,
     atanh,
     bitwise_and,
+    bitwise_not,
     bitwise_or,
     bitwise_xor,
+    cbrt,
     ceil,
     cos,
     cosh,
+    count_leading_zeros,
     divide,
     equal,
     erf,
+    erfc,
     exp,
+    expm1,
     floor,
     greater,
     greater_equal,
+    is_finite,
     less,
     less_equal,
     log,
@@ -48,12 +55,15 @@ from relvm.ops.elementwise import (
     multiply,
     negative,
     not_equal,
+    population_count,
     power,
     reciprocal,
     relu,
     remainder,
+    round_away,
     shift_left,
     shift_right,
+    shift_right_logical,
     sigmoid,
     sign,
     sin,

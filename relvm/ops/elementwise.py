@@ -26,10 +26,18 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.ir.dtypes import BOOL, I64, U64
+from relvm.ir.dtypes import BOOL, I64, U64, DType, dtype_of
 from relvm.ir.loop_ir import Literal, Operation, Scalar, integer_quotient, integer_remainder, select
 from relvm.ir.operator import Operator, Traits, expect, op
-from relvm.ir.type_rules import broadcast, expect_bool, expect_float, expect_numeric, expect_same_dtype
+from relvm.ir.type_rules import (
+    broadcast,
+    expect_bool,
+    expect_float,
+    expect_numeric,
+    expect_same_dtype,
+    expect_tensor,
+    with_dtype,
+)
 from relvm.ir.types import TensorType
 from relvm.kernels.lowering_rules import elementwise
 
@@ -117,6 +125,23 @@ def _bools(name: str, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(name, BOOL, x, y)
 
 
+def _integer(name: str, x: TensorType) -> TensorType:
+    expect_tensor(name, x=x)
+    expect(x.known_dtype.is_integer, "{}: x has dtype {}, expected an integer dtype", name, x.dtype)
+    return x
+
+
+def _floats(name: str, x: TensorType, y: TensorType) -> TensorType:
+    expect_float(name, x=x, y=y)
+    expect_same_dtype(name, x=x, y=y)
+    return broadcast(name, x.dtype, x, y)
+
+
+def _float_predicate(name: str, x: TensorType) -> TensorType:
+    expect_float(name, x=x)
+    return with_dtype(x, BOOL)
+
+
 _UNARY = """x: {}.
 Result: a tensor of the same type as x.
 Raises RelvmTypeError if x has {}."""
@@ -135,6 +160,14 @@ bool_function = Kind(_bool, _UNARY.format("a bool tensor", "another dtype"))
 arithmetic = Kind(_numbers, _BINARY.format("integer or float"))
 bitwise = Kind(_integers, _BINARY.format("integer"))
 comparison = Kind(_comparable, _PREDICATE.format("tensors of the same dtype,", "the dtypes differ"))
+integer_function = Kind(_integer, _UNARY.format("a tensor of an integer dtype", "another dtype"))
+float_arithmetic = Kind(_floats, _BINARY.format("float"))
+float_predicate = Kind(
+    _float_predicate,
+    """x: a tensor of a float dtype.
+Result: a bool tensor with the shape of x.
+Raises RelvmTypeError if x has another dtype.""",
+)
 logical = Kind(_bools, _PREDICATE.format("bool tensors", "an argument has another dtype"))
 
 
@@ -342,6 +375,92 @@ shift_right = bitwise("shift_right", np.right_shift, _shift_right, neutral=lambd
     "x=np.uint8([16, 7]), y=np.uint8([4, 1]) -> [1 3]",
 )
 
+
+def _unsigned(dtype: DType) -> DType:
+    """Return the unsigned dtype of the same size as an integer dtype."""
+    return dtype_of(f"u{dtype.bits}")
+
+
+def _shift_right_logical(x: Scalar, y: Scalar) -> Scalar:
+    unsigned = _unsigned(x.dtype)
+    shifted = operation("shr")(x.to(unsigned), y.to(unsigned)).to(x.dtype)
+    return select(_is_inside(x, y), shifted, Literal(0, x.dtype))
+
+
+def _numpy_shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    unsigned = f"u{x.dtype.itemsize}"
+    return np.right_shift(x.view(unsigned), y.view(unsigned)).view(x.dtype)
+
+
+shift_right_logical = bitwise(
+    "shift_right_logical", _numpy_shift_right_logical, _shift_right_logical, neutral=lambda dtype: 0
+)(
+    """Right shift of x by y bits, elementwise, which fills with zeros.  The result is 0 where y is negative or at least
+    the number of bits.""",
+    "StableHLO shift_right_logical",
+    "x=np.int8([-1, 16]), y=np.int8([4, 1]) -> [15  8]",
+)
+bitwise_not = integer_function(
+    "bitwise_not",
+    np.bitwise_not,
+    lambda x: operation("xor")(x, Literal(-1 if x.dtype.is_signed else x.dtype.highest, x.dtype)),
+    involution=True,
+)("Bitwise NOT of x, elementwise.", "ONNX BitwiseNot-18", "x=[0, 5] -> [-1 -6]")
+
+_FIVES, _THREES, _HALF_BYTES = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
+
+
+def _bits_as_u64(x: Scalar) -> Scalar:
+    """Return the bits of an integer as an u64, with zeros above."""
+    return x.to(_unsigned(x.dtype)).to(U64)
+
+
+def _set_bits(x: Scalar) -> Scalar:
+    """Return the number of bits of an u64 that are 1."""
+    and_, shift = operation("and"), operation("shr")
+
+    def right(value: Scalar, bits: int) -> Scalar:
+        return shift(value, Literal(bits, U64))
+
+    def masked(value: Scalar, mask: int) -> Scalar:
+        return and_(value, Literal(mask, U64))
+
+    pairs = x - masked(right(x, 1), _FIVES)
+    nibbles = masked(pairs, _THREES) + masked(right(pairs, 2), _THREES)
+    total = masked(nibbles + right(nibbles, 4), _HALF_BYTES)
+    for bits in (8, 16, 32):
+        total = total + right(total, bits)
+    return masked(total, 0x7F)
+
+
+def _count_leading_zeros(x: Scalar) -> Scalar:
+    smeared = _bits_as_u64(x)
+    for bits in (1, 2, 4, 8, 16, 32):
+        smeared = operation("or")(smeared, operation("shr")(smeared, Literal(bits, U64)))
+    return (Literal(x.dtype.bits, U64) - _set_bits(smeared)).to(x.dtype)
+
+
+def _numpy_population_count(x: np.ndarray) -> np.ndarray:
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)
+
+
+def _numpy_count_leading_zeros(x: np.ndarray) -> np.ndarray:
+    smeared = x.view(f"u{x.dtype.itemsize}")
+    for bits in (1, 2, 4, 8, 16, 32):
+        if bits < 8 * x.dtype.itemsize:
+            smeared = smeared | (smeared >> smeared.dtype.type(bits))
+    return (8 * x.dtype.itemsize - np.bitwise_count(smeared).astype(np.int64)).astype(x.dtype)
+
+
+population_count = integer_function(
+    "population_count", _numpy_population_count, lambda x: _set_bits(_bits_as_u64(x)).to(x.dtype)
+)("The number of bits that are 1, elementwise.", "StableHLO popcnt", "x=np.int8([-1, 5, 0]) -> [8 2 0]")
+count_leading_zeros = integer_function("count_leading_zeros", _numpy_count_leading_zeros, _count_leading_zeros)(
+    "The number of bits above the highest bit that is 1, elementwise; the number of all bits where x is 0.",
+    "StableHLO count_leading_zeros",
+    "x=np.int8([1, -1, 0]) -> [7 0 8]",
+)
+
 # Functions of one number.
 
 negative = numeric_function("negative", np.negative, lambda x: -x, involution=True)(
@@ -385,6 +504,23 @@ ceil = float_function("ceil", np.ceil, idempotent=True)(
 round_ = float_function("round", np.rint, operation("round"), idempotent=True)(
     "The integer nearest to x, elementwise; ties to even.", "ONNX Round-11", "x=[0.5, 1.5, 2.4] -> [0. 2. 2.]"
 )
+
+
+def _numpy_round_away(x: np.ndarray) -> np.ndarray:
+    whole = np.trunc(x)
+    return np.copysign(np.abs(whole) + (np.abs(x - whole) >= 0.5), x).astype(x.dtype)
+
+
+round_away = float_function("round_away", _numpy_round_away, operation("round_away"), idempotent=True)(
+    "The integer nearest to x, elementwise; ties away from zero.",
+    "C11 7.12.9.6 (round)",
+    "x=[0.5, -1.5, 2.4] -> [ 1. -2.  2.]",
+)
+is_finite = float_predicate("is_finite", np.isfinite, lambda x: (x - x).eq(0))(
+    "Whether x is neither infinite nor NaN, elementwise.",
+    "StableHLO is_finite",
+    "x=[1.0, np.inf, np.nan] -> [ True False False]",
+)
 reciprocal = float_function("reciprocal", np.reciprocal, lambda x: Literal(1, x.dtype) / x)(
     "1 / x, elementwise.", "ONNX Reciprocal-13", "x=[1.0, 2.0, -4.0] -> [ 1.    0.5  -0.25]"
 )
@@ -409,10 +545,25 @@ erf = float_function("erf", _numpy_erf)(
     "x=[-1.0, 0.0, 1.0] -> [-0.843  0.     0.843]",
 )
 
+_numpy_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+erfc = float_function("erfc", _numpy_erfc)(
+    "The complementary error function, 1 - erf(x), elementwise, accurate where erf(x) is near 1.",
+    "C11 7.12.8.2",
+    "x=[-1.0, 0.0, 1.0] -> [1.843 1.    0.157]",
+)
+cbrt = float_function("cbrt", np.cbrt)(
+    "The cube root, elementwise.", "C11 7.12.7.1", "x=[8.0, -1.0, 2.0] -> [ 2.   -1.    1.26]"
+)
+
 # Exponential, trigonometric and hyperbolic functions.
 
 exp = float_function("exp", np.exp)(
     "e to the power of x, elementwise.", "ONNX Exp-13, C11 F.10.3.1", "x=[0.0, 1.0, -1.0] -> [1.    2.718 0.368]"
+)
+expm1 = float_function("expm1", np.expm1)(
+    "e to the power of x, minus 1, elementwise, accurate for x near 0.",
+    "C11 7.12.6.3, F.10.3.3",
+    "x=[0.0, 1.0, -1.0] -> [ 0.     1.718 -0.632]",
 )
 log = float_function("log", np.log)(
     "The natural logarithm, elementwise; -inf where x is 0, NaN where x is below 0.",
@@ -466,4 +617,9 @@ atanh = float_function("atanh", np.arctanh)(
     "The inverse hyperbolic tangent, elementwise; infinite where x is -1 or 1, NaN outside [-1, 1].",
     "ONNX Atanh-22",
     "x=[-0.5, 0.0, 0.5] -> [-0.549  0.     0.549]",
+)
+atan2 = float_arithmetic("atan2", np.arctan2, operation("atan2"))(
+    "The angle in radians of the point (y, x), elementwise: the inverse tangent of x / y in the quadrant of the point.",
+    "C11 7.12.4.4, F.10.1.4",
+    "x=[1.0, -1.0], y=[1.0, -1.0] -> [ 0.785 -2.356]",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import F32, F64, I32, I64, STR, DType, dtype_of
+from relvm.ir.dtypes import BF16, F16, F32, F64, I16, I32, I64, STR, DType, dtype_of
 from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import broadcast, expect_bool, expect_numeric, expect_same_dtype, expect_tensor, with_dtype
@@ -162,7 +162,7 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
 
 
 # For each float dtype, the integer dtype of the same size.
-_BITS_OF = {F32: I32, F64: I64}
+_BITS_OF = {F16: I16, BF16: I16, F32: I32, F64: I64}
 
 
 def _numpy_bit_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
@@ -181,11 +181,11 @@ def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
     return x.to(dtype)
 
 
-@op("bit_cast", numpy=_numpy_bit_cast, lower=elementwise(_bit_cast))
+@op("bit_cast", numpy=_numpy_bit_cast, lower=elementwise(_bit_cast), moves=True)
 def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """The bits of x reinterpreted as another dtype.
 
-    x: a tensor of dtype f32, f64, bool or an integer dtype.
+    x: a tensor of dtype f16, bf16, f32, f64, bool or an integer dtype.
     to: the name of one of these dtypes, such as `i32`, with the same number of bits.
     Result: a tensor with the dtype `to` and the shape of x.  A bool is true if any of its bits is 1.
     Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.
@@ -200,7 +200,7 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     dtype = dtype_of(to)
     for each in (x.known_dtype, dtype):
         known = each in _BITS_OF or not each.is_float
-        expect(known, "bit_cast: {} is not supported; expected f32, f64, bool or an integer dtype", each)
+        expect(known, "bit_cast: {} is not supported; expected f16, bf16, f32, f64, bool or an integer dtype", each)
     message = "bit_cast: cannot cast {} to {}; both must have the same number of bits"
     expect(x.known_dtype.bits == dtype.bits, message, x.dtype, dtype)
     return with_dtype(x, dtype)

@@ -58,6 +58,8 @@ def pack_weights(*, is_compact: bool = False) -> Pass:
         than one with an im2col matrix.  8-bit matrices are stored as panels of words, together with the sums of their
         columns (matmul_integer_packed).  8-bit filters are stored with channels last, padded to whole words, together
         with the sums of the filters (conv_integer_packed).
+
+        A constant left operand that is transposed is stored by rows instead, as the kernels read it.
         """
         packed: dict[tuple, tuple[Constant, ...]] = {}
 
@@ -69,6 +71,8 @@ def pack_weights(*, is_compact: bool = False) -> Pass:
                 return map_blocks(of_block, value)
             if _is_packable_matmul(value):
                 return _pack_matmul(value, packed)
+            if _is_left_transposed(value):
+                return _transpose_left(value, packed)
             if _has_constant_filters(value) and not is_compact:
                 return _pack_conv(value, packed)
             return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
@@ -106,6 +110,19 @@ def _pack_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Exp
     if key not in packed:
         packed[key] = (constant(pack_columns(matrix), is_new=True),)
     return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
+
+
+def _is_left_transposed(call: OpCall) -> bool:
+    return call.op is matmul and isinstance(call.args[0], Constant) and dict(call.attributes)["transpose_a"]
+
+
+def _transpose_left(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    weights = _constant_value(call, 0)
+    key = (id(weights), "left")
+    if key not in packed:
+        packed[key] = (constant(np.ascontiguousarray(np.swapaxes(weights, -1, -2)), is_new=True),)
+    attributes = dict(call.attributes) | {"transpose_a": False}
+    return replace(matmul(*packed[key], call.args[1], **attributes), type=call.type)
 
 
 def _pack_int8_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:

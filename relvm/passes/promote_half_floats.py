@@ -25,7 +25,7 @@ def promote_half_floats(function: Function) -> Function:
 
     Later operators that compute with z, or move its elements, use z_wide.  Results are therefore not rounded between
     operators, but only where they are stored or returned.  Operators that only move elements of a narrow input are not
-    changed, and neither are existing casts.
+    changed, and neither are existing casts and bit casts.
     """
     return map_blocks(lambda block: _block(block, _WideValues({}, {})), function)
 
@@ -64,7 +64,11 @@ def _is_promoted(call: OpCall, known: _WideValues) -> bool:
     narrow = [arg for arg in call.args if _narrow_float_dtype(arg.type)]
     if not call.op.moves:
         return bool(narrow)
-    if call.op is ops.cast or not _narrow_float_dtype(call.type) or not any(arg in known.computed for arg in narrow):
+    if (
+        call.op in (ops.cast, ops.bit_cast)
+        or not _narrow_float_dtype(call.type)
+        or not any(arg in known.computed for arg in narrow)
+    ):
         return False
     return all(known.get(arg) is not arg or isinstance(arg, Constant) for arg in narrow)
 

@@ -194,6 +194,29 @@ static void test_check_at_most(void) {
   rvm_value_release(&where);
 }
 
+static void test_check_elements(void) {
+  int64_t dims[] = {2, 3};
+  rvm_value where = string_value("main: y"), differs = tensor_value(RVM_DTYPE_bool, 2, dims);
+  rvm_value found = tensor_value(RVM_DTYPE_f32, 2, dims), expected = tensor_value(RVM_DTYPE_i8, 2, dims);
+  rvm_value scalar = tensor_value(RVM_DTYPE_bool, 0, NULL), half = tensor_value(RVM_DTYPE_bf16, 2, dims);
+  memset(differs.as.tensor->dl.data, 0, 6);
+  memset(expected.as.tensor->dl.data, 0, 6);
+  memset(found.as.tensor->dl.data, 0, 24);
+  *(uint8_t *)scalar.as.tensor->dl.data = 1;
+  GOOD(check_elements, got.tag == RVM_TAG_NIL, differs, found, expected, where);
+  ((uint8_t *)differs.as.tensor->dl.data)[4] = ((uint8_t *)differs.as.tensor->dl.data)[5] = 1;
+  ((float *)found.as.tensor->dl.data)[4] = 1.5f;
+  BAD(check_elements, RVM_ASSERTION_ERROR, "main: y: element [1, 1] is 1.5, expected 0 (2 of 6 elements differ)",
+      differs, found, expected, where);
+  BAD(check_elements, RVM_ASSERTION_ERROR, "main: y: element [] is True, expected True", scalar, scalar, scalar, where);
+  BAD(check_elements, RVM_SHAPE_ERROR, "equal shapes", differs, scalar, expected, where);
+  BAD(check_elements, RVM_TYPE_ERROR, "expected tensors of bools", found, found, expected, where);
+  BAD(check_elements, RVM_TYPE_ERROR, "expected tensors of bools", differs, half, expected, where);
+  BAD(check_elements, RVM_TYPE_ERROR, "expected argument 4 to be a string", differs, found, expected, INT(1));
+  rvm_value values[] = {where, differs, found, expected, scalar, half};
+  for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
+}
+
 static void compute(rvm_value heap, int operation, int64_t a, int64_t b, int64_t expected) {
   GOOD(compute_dim, slot(heap, 0) == expected, heap, INT(0), INT(operation), INT(EQUAL), INT(a), INT(EQUAL), INT(b));
 }

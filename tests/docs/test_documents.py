@@ -114,7 +114,7 @@ WITHOUT_EXAMPLE = {
     "string_lookup",
     "string_match",
     "string_tokens",
-    "tree_leaves",
+    "tree_ensemble",
 }
 
 

@@ -12,9 +12,13 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from support.modes import FEWER_WAYS, machines
 
+import relvm.ops as ops
+from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.ops.ml.tree_ensemble import Forest
+from relvm.frontend.onnx.ops.ml.tree_packing import MEMBER, Forest, pack_trees
+from relvm.frontend.onnx.ops.ml.tree_packing import MODES as ALL_MODES
+from relvm.ir.printer import print_module
 
 RANDOM = np.random.default_rng(8)
 FEATURES = 5
@@ -326,12 +330,137 @@ def test_trees_of_f64_are_not_rounded_to_f32() -> None:
     assert found.ravel().tolist() == [weights[0] + weights[2], weights[1] + weights[3], weights[0] + weights[3]]
 
 
-def test_equal_leaves_are_one_and_come_first() -> None:
-    """The root has a leaf of weight 2 and a node, which has two leaves of weights 2 and 3."""
-    yes, no = np.array([1, 1, 3, 3, 4]), np.array([2, 1, 4, 3, 4])
-    features, thresholds, tests = np.array([5, 0, 6, 0, 0]), np.array([0.5, 0, 0.25, 0, 0]), np.array(["<="] * 5)
-    weights = np.array([[0], [2], [0], [2], [3]], np.float32)
-    forest = Forest(features, thresholds, tests, yes, no, np.array([0]), weights).with_leaves_first(weights)
-    assert forest.weights.tolist() == [[2], [3]]
-    assert (forest.yes.tolist(), forest.no.tolist(), forest.roots.tolist()) == ([0, 1, 0, 0], [0, 1, 3, 1], [2])
-    assert (forest.features[2:].tolist(), forest.thresholds[2:].tolist()) == ([5, 6], [0.5, 0.25])
+def random_graphs(random: np.random.Generator, modes, trees: int = 5, nodes: int = 12, targets: int = 1) -> dict:
+    """Return the arrays of random trees, by field of Forest.  Their nodes are in random order.
+
+    Some nodes share a successor.  Thresholds and features are often equal, and some are NaN or infinite.
+    """
+    numbers = np.float32([-np.inf, -1.5, -1, -0.0, 0, 0.5, 1, np.inf, np.nan])
+    inner, leaves = trees * nodes, trees * (nodes + 1)
+    yes, no = np.arange(inner + leaves), np.arange(inner + leaves)
+    for tree in range(trees):
+        first = tree * nodes
+        targets_of = np.concatenate(
+            [first + 1 + np.arange(nodes - 1), inner + tree * (nodes + 1) + np.arange(nodes + 1)]
+        )
+        for at in range(nodes):
+            choices = targets_of[at:]  # successors that come later, so there is no cycle
+            yes[first + at] = choices[0] if random.random() < 0.7 else random.choice(choices)
+            no[first + at] = random.choice(choices)
+    chosen = random.choice(modes, inner)
+    counts = random.integers(0, 6, int((chosen == MEMBER).sum()))
+    filled = {
+        "features": random.integers(FEATURES, size=inner),
+        "thresholds": random.choice(numbers, inner),
+        "modes": chosen,
+        "nan_is_true": random.random(inner) < 0.5,
+    }
+    fields = {name: np.concatenate([array, np.zeros(leaves, array.dtype)]) for name, array in filled.items()}
+    order = random.permutation(inner + leaves)
+    place = np.argsort(order)
+    fields = {name: array[order] for name, array in fields.items()}
+    entries = random.integers(leaves, size=leaves * targets) + inner
+    return fields | {
+        "is_leaf": order >= inner,
+        "yes": place[yes[order]],
+        "no": place[no[order]],
+        "roots": place[np.arange(trees) * nodes],
+        "leaves": place[entries],
+        "targets": random.integers(targets, size=len(entries)),
+        "weights": random.integers(-8, 9, len(entries)).astype(np.float32),
+        "members": random.choice(numbers[:-1], int(counts.sum())),
+        "member_counts": counts,
+    }
+
+
+def walk(forest: Forest, row: np.ndarray) -> list[int]:
+    """Return the leaf that a row reaches in each tree, by the definition of the operators."""
+    compare = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
+    is_member = ~forest.is_leaf & (forest.modes == MEMBER)
+    members = np.split(forest.members, np.cumsum(forest.member_counts))
+    sets = dict(zip(np.flatnonzero(is_member), members, strict=False))
+    found = []
+    for at in forest.roots:
+        while not forest.is_leaf[at]:
+            value, mode = row[forest.features[at]], forest.modes[at]
+            holds = value in sets[at] if mode == MEMBER else compare[mode](value, forest.thresholds[at])
+            at = forest.yes[at] if holds or (np.isnan(value) and forest.nan_is_true[at]) else forest.no[at]
+        found.append(int(at))
+    return found
+
+
+@pytest.mark.parametrize(("targets", "aggregate"), [(1, "sum"), (1, "max"), (3, "sum"), (3, "min")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_packed_trees_give_what_their_definition_gives(dtype, targets: int, aggregate: str) -> None:
+    random = np.random.default_rng(4)
+    values = np.array([-np.inf, -1.5, -1.25, -1, -0.0, 0, 0.25, 0.5, 1, np.inf, np.nan], dtype)
+    for modes in (*([mode] for mode in range(len(ALL_MODES))), range(len(ALL_MODES)), range(MEMBER)):
+        forest = Forest(**random_graphs(random, np.array(modes), targets=targets))
+        rows = random.choice(values, (20, FEATURES))
+        packed = pack_trees(forest, np.dtype(dtype), aggregate, targets)
+        attributes = {"targets": targets, "aggregate": aggregate, "steps": packed.steps, "blocks": 1}
+        found = ops.tree_ensemble.numpy(rows, *packed.tables(), **attributes, offset_bits=packed.offset_bits)
+        weights: dict[tuple[int, int], float] = {}
+        for leaf, target, weight in zip(forest.leaves, forest.targets, forest.weights, strict=True):
+            if forest.is_leaf[leaf]:
+                weights[int(leaf), int(target)] = weights.get((int(leaf), int(target)), 0.0) + float(weight)
+        fold = {"sum": sum, "min": min, "max": max}[aggregate]
+        start = {"sum": 0.0, "min": np.inf, "max": -np.inf}[aggregate]
+        for row, totals in zip(rows, found[0], strict=True):
+            reached = walk(forest, row)
+            for target in range(targets):
+                parts = [weights[leaf, target] for leaf in reached if (leaf, target) in weights]
+                if targets == 1 and aggregate == "sum" and not parts:
+                    parts = [0.0]
+                assert totals[target] == fold([start, *parts]), (modes, row)
+
+
+def test_modes_with_missing_values() -> None:
+    """Compare all modes with ONNX Runtime, for rows and thresholds that are often equal, infinite or NaN."""
+    for modes in (MODES, *((mode,) for mode in MODES)):
+        nodes, leaves = trees(9, 4, modes, nan=True)
+        attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+        rows = RANDOM.choice(np.float32([-np.inf, -1, -0.5, 0, 0.5, 1, np.inf, np.nan]), (40, FEATURES))
+        attributes["nodes_values"] = [float(RANDOM.choice(rows[:, 0])) for _ in nodes["nodes_values"]]
+        against_onnxruntime(model("TreeEnsembleRegressor", 1, **attributes), rows, rtol=1e-4)
+
+
+@pytest.mark.parametrize("roots", [[0], [1], [0, 1]])
+def test_cyclic_trees_are_refused(roots) -> None:
+    """Node 0 leads to node 1, and node 1 back to node 0."""
+    arrays = random_graphs(np.random.default_rng(0), np.array([0]), trees=1, nodes=2)
+    arrays |= {"is_leaf": np.arange(5) >= 2, "yes": np.array([1, 0, 2, 3, 4]), "no": np.array([2, 3, 2, 3, 4])}
+    with pytest.raises(RelvmFormatError, match="the trees contain a cycle"):
+        pack_trees(Forest(**arrays | {"roots": np.array(roots)}), np.dtype(np.float32), "sum", 1)
+
+
+def test_many_nodes_and_features_need_f64_records() -> None:
+    """Each of 2^18 nodes compares another feature.  Its children are nearly 2^18 nodes ahead of it."""
+    count = 1 << 18
+    own = np.arange(2 * count + 1)
+    is_leaf = own >= count
+    arrays = {"features": own % count, "thresholds": np.zeros(len(own)), "modes": np.zeros(len(own), int)}
+    arrays |= {"nan_is_true": is_leaf, "is_leaf": is_leaf, "roots": np.array([0]), "leaves": own[count:]}
+    arrays |= {"yes": np.where(is_leaf, own, 2 * own + 1), "no": np.where(is_leaf, own, 2 * own + 2)}
+    forest = Forest(**arrays, targets=np.zeros(count + 1, int), weights=own[count:].astype(np.float32))
+    packed = pack_trees(forest, np.dtype(np.float32), "sum", 1)
+    assert (packed.values.dtype, len(packed.nodes), packed.steps) == (np.float64, 2 * len(own), 19)
+
+
+def test_the_bits_depend_neither_on_the_batch_nor_on_threads() -> None:
+    """The 4,500 trees are evaluated in two blocks."""
+    nodes, leaves = trees(45, 4)
+    attributes = {**nodes, **says("target", leaves, [0]), "n_targets": 1}
+    for name in nodes.keys() | {"target_treeids", "target_nodeids", "target_ids", "target_weights"}:
+        attributes[name] = attributes[name] * 100
+    for name in ("nodes_treeids", "target_treeids"):
+        count = len(attributes[name]) // 100
+        attributes[name] = [tree + 45 * (at // count) for at, tree in enumerate(attributes[name])]
+    executable = vm.build(from_onnx(model("TreeEnsembleRegressor", 1, **attributes)), target="bytecode")
+    assert "blocks=2" in print_module(from_onnx(model("TreeEnsembleRegressor", 1, **attributes)))
+    rows = RANDOM.standard_normal((85, FEATURES)).astype(np.float32)
+    alone, together = (vm.VirtualMachine(executable, num_threads=threads)["main"] for threads in (1, 2))
+    expected = alone(rows).numpy()
+    np.testing.assert_array_equal(together(rows).numpy(), expected)
+    for begin, end in ((0, 1), (1, 18), (18, 85)):
+        np.testing.assert_array_equal(together(rows[begin:end]).numpy(), expected[begin:end])

@@ -26,7 +26,19 @@ OPERATORS = (
         "dynamic_quantize",
     ),
     *("gather", "gather_elements", "interpolate", "matmul", "matmul_integer_packed", "matmul_packed", "max_pool"),
-    *("pad", "power", "remainder", "saturating_cast", "scatter_nd", "slice", "softmax", "sum", "transpose", "where"),
+    *(
+        "pad",
+        "power",
+        "remainder",
+        "saturating_cast",
+        "scatter_nd",
+        "slice",
+        "softmax",
+        "sum",
+        "transpose",
+        "tree_ensemble",
+        "where",
+    ),
 )
 _INVOKE = [row.name for row in KERNEL_OPCODES].index("invoke")
 

@@ -39,7 +39,6 @@ BOUNDING = {
     "row_echelon": "x",
     "scatter_elements": "indices",
     "scatter_nd": "indices",
-    "tree_leaves": "x features thresholds conditions yes no roots",
 }
 N, M = dim_var("n"), dim_var("m")
 

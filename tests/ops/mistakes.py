@@ -11,7 +11,17 @@ from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.types import OBJECT, PrimType
-from relvm.ops.elementwise import arithmetic, bitwise, comparison, float_function, logical, numeric_function
+from relvm.ops.elementwise import (
+    arithmetic,
+    bitwise,
+    comparison,
+    float_arithmetic,
+    float_function,
+    float_predicate,
+    integer_function,
+    logical,
+    numeric_function,
+)
 
 _REDUCTIONS = ("sum", "prod", "mean", "max", "min")
 
@@ -45,8 +55,13 @@ def _elementwise() -> list[Mistake]:
         rows.append(Mistake(op, (tensor("i8"), tensor("u8")), "x has dtype i8 and y has u8"))
     for op in names_of(logical):
         rows.append(Mistake(op, (tensor("bool"), tensor("i8")), "y has dtype i8, expected bool"))
-    for op in names_of(float_function):
+    for op in (*names_of(float_function), *names_of(float_predicate)):
         rows.append(Mistake(op, (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"))
+    for op in names_of(integer_function):
+        rows.append(Mistake(op, (F32,), "x has dtype f32, expected an integer dtype"))
+    for op in names_of(float_arithmetic):
+        rows.append(Mistake(op, (tensor("i8"), tensor("i8")), "x has dtype i8, expected a float dtype"))
+        rows.append(Mistake(op, (F32, tensor("f64")), "x has dtype f32 and y has f64"))
     for op in (*names_of(numeric_function), "clip"):
         rows.append(Mistake(op, (tensor("bool", "2"),), "x has dtype bool, expected an integer or float dtype"))
     wrong = [

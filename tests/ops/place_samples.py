@@ -9,7 +9,6 @@ import numpy as np
 from ops.sample_values import NUMBERS, NUMPY_NAMES, Sample, array
 
 from relvm.errors import RelvmIndexError, RelvmShapeError
-from relvm.ops.decision_trees import CONDITIONS
 
 
 def shape_samples() -> Iterator[Sample]:
@@ -198,26 +197,48 @@ def ordering_samples() -> Iterator[Sample]:
 
 
 def tree_samples() -> Iterator[Sample]:
-    """Yield calls of tree_leaves, also with tables that contain invalid indices."""
-    features, yes, no = (np.array(row, np.int32) for row in ([0, 2, 0, 0, 0], [1, 3, 2, 3, 4], [2, 4, 2, 3, 4]))
-    thresholds, conditions = array("f32", 5, special=False), np.array([0, 1, 0, 0, 0], np.uint8)
-    for rows, roots in ((9, [0, 1, 0]), (9, [0] * 37), (0, [0]), (3, [])):
-        tables = (features, thresholds, conditions, yes, no, np.array(roots, np.int32))
-        for tests in (("<=", ">?"), ("==", "!="), ("<", ">="), ("!=?", "<=?")):
-            x = np.where(array("f32", rows, 3) > 4, np.float32(np.nan), array("f32", rows, 3))
-            yield Sample("tree_leaves", (x, *tables), {"tests": tests, "depth": 2}, keep=frozenset((3, 5)))
-        for test in CONDITIONS:
-            x, none = np.where(array("f32", rows, 3) > 4, np.float32(np.nan), array("f32", rows, 3)), conditions[:0]
-            tables = (features, thresholds, none, yes, no, np.array(roots, np.int32))
-            yield Sample("tree_leaves", (x, *tables), {"tests": (test,), "depth": 2}, keep=frozenset((0, 3, 5)))
-    wild = (np.array([-7, 99], np.int32), np.zeros(2, np.float32), np.array([1, 9], np.uint8))
-    wild += (np.array([5, -5], np.int32), np.array([-1, 7], np.int32), np.array([-3, 2, 1], np.int32))
-    yield Sample("tree_leaves", (array("f32", 4, 3), *wild), {"tests": ("<=", ">"), "depth": 3}, keep=None)
-    x = array("f64", 4, 3)
-    tables = (features, thresholds.astype(np.float64), conditions, yes, no, np.array([0], np.int32))
-    yield Sample("tree_leaves", (x, *tables), {"tests": ("<=", "<"), "depth": 2}, keep=None)
-    empty = {"tests": ("<=",), "depth": 1}
-    tables = (features, thresholds, conditions[:0], yes, no, np.array([0], np.int32))
-    yield Sample(
-        "tree_leaves", (np.zeros((2, 0), np.float32), *tables), empty, keep=frozenset((0, 5)), fails=RelvmShapeError
+    """Yield calls of tree_ensemble, also with tables that contain invalid numbers."""
+
+    def sample(x, nodes, roots, depths, columns, leaves=(), *, keep=None, fails=None, **attributes) -> Sample:
+        """nodes: the threshold, column and offset of each node.   leaves: starts, targets and values."""
+        bits = attributes["offset_bits"]
+        records = np.zeros(len(nodes), [("threshold", x.dtype), ("word", f"u{x.itemsize}")])
+        records["word"] = [(column << bits | offset) & 0xFFFFFFFF for _, column, offset in nodes]
+        if attributes["targets"] == 1:
+            records["threshold"] = [threshold for threshold, _, _ in nodes]
+        else:  # the threshold of a leaf is a number
+            numbers = np.array([threshold for threshold, _, _ in nodes]).astype(records["word"].dtype)
+            is_leaf = np.array([offset == 0 for _, _, offset in nodes])
+            thresholds = np.array([threshold for threshold, _, _ in nodes], x.dtype)
+            records["threshold"] = np.where(is_leaf, numbers.view(x.dtype), thresholds)
+        starts, targets, values = leaves or ((), (), ())
+        tables = (roots, depths, columns, starts, targets)
+        args = (x, records.view(np.int64), *(np.array(table, np.int32) for table in tables), np.array(values, x.dtype))
+        attributes = {"aggregate": "sum", "steps": 2, "blocks": 1} | attributes
+        return Sample("tree_ensemble", args, attributes, keep=keep, fails=fails)
+
+    # The root compares column 0.  Its children compare column 1 and are leaf 4.  Then come leaves 3 and 5.
+    nodes = [(0.5, 0, 2), (-0.5, 1, 3), (4, 2, 0), (3, 2, 0), (5, 2, 0)]
+    numbered = [(0.5, 0, 2), (-0.5, 1, 3), (2, 2, 0), (0, 2, 0), (1, 2, 0)]
+    sparse, dense = (
+        ([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 4.0]),
+        ([], [], [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 0.5, 0.25, 3.0]),
+    )
+    for dtype, rows, aggregate in (("f32", 8, "sum"), ("f32", 39, "min"), ("f64", 17, "max")):
+        x = array(dtype, rows, 3, low=-1, high=1)
+        common = {"aggregate": aggregate, "offset_bits": 5, "keep": frozenset((0, 2, 3, 4, 5, 9, 10, 18, 37))}
+        yield sample(x, nodes, [0, 1, 4], [2, 1, 0], [2, -1], targets=1, **common)
+        yield sample(x, nodes, [0] * 37, [2] * 37, [2, -1], targets=1, blocks=4, **common)
+        yield sample(x, numbered, [0, 1, 4], [2, 1, 0], [2, -1], sparse, targets=3, **common)
+        yield sample(x, numbered, [0] * 18, [2] * 18, [0, 1], dense, targets=3, blocks=2, **common)
+    x = array("f32", 4, 3, special=False)
+    yield sample(x, nodes, [], [], [2, -1], targets=2, offset_bits=5)
+    yield sample(x[:0], nodes, [0], [2], [2, -1], targets=1, offset_bits=5)
+    wild = [(0.5, 99, 2), (0.5, 0, 31), (77, 2, 0)]
+    for width, leaves in ((1, ()), (2, ([-7, 99], [-3, 2, 1], [1.0, 2.0, 4.0])), (3, ([], [], [1.0, 2.0, 4.0]))):
+        for bits in (5, 31):
+            roots, depths = [-3, 0, 99, 1], [3, 1000, -2, 2]
+            yield sample(x, wild, roots, depths, [99, -99], leaves, targets=width, steps=3, offset_bits=bits)
+    yield sample(
+        x[:, :0], nodes, [0], [2], [0, 1], targets=1, offset_bits=5, keep=frozenset((0, 1, 2, 5)), fails=RelvmShapeError
     )

@@ -9,6 +9,7 @@ import numpy as np
 from ops.sample_values import FLOATS, INTEGERS, NUMBERS, Sample, array
 
 from relvm.errors import RelvmArithmeticError, RelvmIndexError
+from relvm.ir.dtypes import dtype_of
 
 _KEEP2, _KEEP4 = frozenset((2,)), frozenset((4,))
 
@@ -121,5 +122,10 @@ def bit_samples() -> Iterator[Sample]:
         bits = {"bool": 8}.get(dtype) or int(dtype[1:])
         for sign in "iu":
             yield Sample("bit_cast", (array(dtype, 3, 5),), {"to": f"{sign}{bits}"})
+    for dtype, integer in itertools.product(("f16", "bf16"), ("i16", "u16")):
+        numbers = np.array([0.0, -0.0, 1.5, -2.25, np.inf, 3e4]).astype(dtype_of(dtype).numpy)
+        yield Sample("bit_cast", (numbers,), {"to": integer})
+        if dtype == "bf16":
+            yield Sample("bit_cast", (numbers.view(array(integer).dtype),), {"to": dtype})
     yield Sample("bit_cast", (np.arange(256, dtype=np.uint8),), {"to": "bool"})
     yield Sample("bit_cast", (array("f32", 0, 3),), {"to": "f32"})

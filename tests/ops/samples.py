@@ -20,7 +20,17 @@ from relvm.kernels.rnn.activations import ACTIVATIONS
 from relvm.ops.attention import ABSENT
 from relvm.ops.conv_packed import pack_filters
 from relvm.ops.conv_winograd import transform_windows
-from relvm.ops.elementwise import arithmetic, bitwise, comparison, float_function, logical, numeric_function
+from relvm.ops.elementwise import (
+    arithmetic,
+    bitwise,
+    comparison,
+    float_arithmetic,
+    float_function,
+    float_predicate,
+    integer_function,
+    logical,
+    numeric_function,
+)
 
 _SHAPES = [
     ((), ()),
@@ -76,11 +86,16 @@ def more_binary_samples() -> Iterator[Sample]:
         yield Sample(op, (x, np.array([-1, 0, 2, 2, -2, -2, 0, -3], np.int8)))
         x, y = np.meshgrid(*[np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -1.5])] * 2)
         yield Sample(op, (x, y))
+    for op in names_of(float_arithmetic):
+        for dtype in FLOATS:
+            yield Sample(op, (array(dtype, 6, 7), array(dtype, 7)))
+        x, y = np.meshgrid(*[np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -1.5])] * 2)
+        yield Sample(op, (x, y))
     for op in names_of(bitwise):
         for dtype in INTEGERS:
             yield Sample(op, (array(dtype, 6, 7), array(dtype, 7)))
         yield Sample(op, (array("u8", 0, 7), array("u8")))
-    for op, dtype in itertools.product(("shift_left", "shift_right"), INTEGERS):
+    for op, dtype in itertools.product(("shift_left", "shift_right", "shift_right_logical"), INTEGERS):
         yield Sample(op, (array(dtype, 13, 1), np.arange(66).astype(NUMPY_NAMES[dtype])))
     for op, exclusive, reverse in itertools.product(("cumsum", "cumprod"), (False, True), (False, True)):
         flags = {"exclusive": exclusive, "reverse": reverse}
@@ -112,6 +127,16 @@ def unary_samples() -> Iterator[Sample]:
             yield Sample(op, (array(dtype, 4, 9),))
         yield Sample(op, (array("f32"),))
         yield Sample(op, (array("f32", 0, 2),))
+    for op in names_of(float_predicate):
+        for dtype in FLOATS:
+            yield Sample(op, (array(dtype, 4, 9),))
+            yield Sample(op, (np.array([0, -1.5, np.inf, -np.inf, np.nan], NUMPY_NAMES[dtype]),))
+    for op in names_of(integer_function):
+        for dtype in INTEGERS:
+            info = np.iinfo(NUMPY_NAMES[dtype])
+            yield Sample(op, (array(dtype, 4, 9),))
+            yield Sample(op, (np.array([info.min, info.max, 0, 1, 2, 85, 127], NUMPY_NAMES[dtype]),))
+    yield Sample("round_away", (np.float32([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388609.0]),))
     for op in (*names_of(numeric_function), "clip"):
         for dtype in NUMBERS:
             attributes = {"min": 2, "max": 3} if op == "clip" else {}

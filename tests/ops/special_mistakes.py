@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from ops.mistake import F32, UNTYPED, Mistake, tensor
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.types import OBJECT, ListType, PrimType
 
 
 def tree_mistakes() -> list[Mistake]:
-    tables = [tensor("i32", "k"), tensor("f32", "k"), tensor("u8", "k"), tensor("i32", "k"), tensor("i32", "k")]
-    x, roots, right = tensor("f32", "n, 3"), tensor("i32", "t"), {"tests": ("<=", "<"), "depth": 2}
+    x, right = tensor("f32", "n, 3"), {"targets": 2, "aggregate": "sum", "steps": 2, "offset_bits": 5, "blocks": 1}
+    tables = [tensor("i64", "5"), *(tensor("i32", size) for size in ("2", "2", "3", "4", "6")), tensor("f32", "6")]
+
+    def mistake(message: str, error=RelvmTypeError, x=x, changed: int | None = None, table=None, **changes) -> Mistake:
+        args = [table if i == changed else each for i, each in enumerate(tables)]
+        return Mistake("tree_ensemble", (x, *args), message, error, right | changes)
+
     return [
-        Mistake("tree_leaves", (tensor("i64", "n, 3"), *tables, roots), "x has dtype i64", attributes=right),
-        Mistake("tree_leaves", (tensor("f32", "n"), *tables, roots), "x has rank 1, expected 2", attributes=right),
-        Mistake("tree_leaves", (x, *tables, tensor("i64", "t")), "roots is i64[t], expected i32[_]", attributes=right),
-        Mistake(
-            "tree_leaves",
-            (x, tensor("i32", "4"), tensor("f32", "5"), *tables[2:], roots),
-            "features and thresholds differ in length: 4 and 5",
-            RelvmShapeError,
-            right,
-        ),
-        Mistake(
-            "tree_leaves",
-            (x, *tables, roots),
-            "features and conditions differ in length: 0 and k",
-            RelvmShapeError,
-            right | {"tests": ("<=",)},
-        ),
-        Mistake("tree_leaves", (x, *tables, roots), "tests is ('~',)", RelvmArgumentError, right | {"tests": ("~",)}),
-        Mistake("tree_leaves", (x, *tables, roots), "depth is -1", RelvmArgumentError, right | {"depth": -1}),
+        mistake("x has dtype i64", x=tensor("i64", "n, 3")),
+        mistake("x has rank 1, expected 2", x=tensor("f32", "n")),
+        mistake("roots is i64[2], expected i32[_]", changed=1, table=tensor("i64", "2")),
+        mistake("values is f64[6], expected f32[_]", changed=6, table=tensor("f64", "6")),
+        mistake("columns is i32[k], expected a size", RelvmShapeError, changed=3, table=tensor("i32", "k")),
+        mistake("roots and depths differ in length: 2 and 4", RelvmShapeError, changed=2, table=tensor("i32", "4")),
+        mistake("differ in length: 7 and 6", RelvmShapeError, changed=5, table=tensor("i32", "7")),
+        mistake("the trees have no nodes", RelvmShapeError, changed=0, table=tensor("i64", "0")),
+        mistake("the trees have no leaves", RelvmShapeError, changed=4, table=tensor("i32", "1")),
+        mistake("targets is 0, expected an integer from 1", RelvmArgumentError, targets=0),
+        mistake("steps is -1, expected an integer from 0 to 65536", RelvmArgumentError, steps=-1),
+        mistake("offset_bits is 32, expected an integer from 1 to 31", RelvmArgumentError, offset_bits=32),
+        mistake("blocks is True, expected an integer", RelvmArgumentError, blocks=True),
+        mistake("aggregate is 'mean', expected one of", RelvmArgumentError, aggregate="mean"),
     ]
 
 

@@ -147,7 +147,7 @@ def test_these_operators_are_not_counted() -> None:
         "scatter_nd",
         "non_max_suppression",
         "argtopk",
-        "tree_leaves",
+        "tree_ensemble",
         "row_echelon",
         "nonzero",
     }

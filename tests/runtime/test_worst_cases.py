@@ -105,6 +105,7 @@ AB = np.array(
 CASES: dict[str, Callable[[], tuple]] = {
     "alloc_storage": lambda: ("0, f32", Shape([1] * MANY)),
     "alloc_shape_heap": lambda: ("", 1 << 16),
+    "check_elements": lambda: ("", np.zeros(1 << 22, bool), ONES, ONES, "checked"),
     "tensor_to_shape": lambda: ("", np.ones(MANY, np.int64)),
     "shape_to_tensor": lambda: ("", Shape([1] * MANY)),
     "list_append": lambda: ("1", many_items()),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx import ops
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
@@ -106,6 +106,34 @@ class OnnxNode:
                     return [text.decode() for text in value]
                 return value.decode() if isinstance(value, bytes) else value
         return default
+
+    def number_array(self, name: str) -> np.ndarray | None:
+        """Return an attribute, a list of numbers or a tensor, as an array, or None if the node does not have it.
+
+        For a long list, this takes much less time and memory than `attribute`.
+        """
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                if attribute.type == ATTRIBUTE_TYPES["INTS"]:
+                    return np.array(attribute.ints, np.int64)
+                if attribute.type == ATTRIBUTE_TYPES["FLOATS"]:
+                    return np.array(attribute.floats, np.float32)
+        return self.attribute(name)
+
+    def string_indices(self, name: str, names: Sequence[str]) -> np.ndarray:
+        """Return the index in `names` of each string of an attribute, or no indices without the attribute.
+
+        Raise RelvmUnsupportedError if a string is not in `names`.
+        """
+        numbers = {text.encode(): number for number, text in enumerate(names)}
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                try:
+                    return np.fromiter(map(numbers.__getitem__, attribute.strings), np.uint8, len(attribute.strings))
+                except KeyError as error:
+                    text = shortened(error.args[0].decode(errors="replace"))
+                    raise RelvmUnsupportedError(f"mode {text!r} in {name} is not supported") from None
+        return np.empty(0, np.uint8)
 
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that two sizes are equal, at import time if possible, otherwise at run time.

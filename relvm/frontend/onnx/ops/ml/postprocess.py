@@ -28,17 +28,19 @@ def float_matrix(node: OnnxNode, index: int) -> TensorExpr:
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 
 
-def number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
+def number_list(node: OnnxNode, name: str, dtype: np.dtype | type | None = np.float32) -> np.ndarray | None:
     """Return the attribute `name`, a list of numbers, as an array, or None if it is absent or empty.
+
+    dtype: the dtype of the array, or None for that of the attribute.
 
     If the node has a tensor attribute of this name with the suffix _as_tensor, return the tensor attribute instead.
     """
     found = node.attribute(f"{name}_as_tensor")
-    found = node.attribute(name) if found is None else found
+    found = node.number_array(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
 
 
-def required_number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
+def required_number_list(node: OnnxNode, name: str, dtype: np.dtype | type | None = np.float32) -> np.ndarray:
     """Return the attribute `name` as `number_list` does.  Raise RelvmFormatError if it is absent or empty."""
     found = number_list(node, name, dtype)
     if found is None:

@@ -6,11 +6,12 @@ TreeEnsembleClassifier and TreeEnsembleRegressor identify a node by its tree num
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import relvm.ops as ops
-from relvm.data_classes import record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
     apply_post_transform,
@@ -22,122 +23,57 @@ from relvm.frontend.onnx.ops.ml.postprocess import (
     required_number_list,
     select_labels,
 )
+from relvm.frontend.onnx.ops.ml.tree_packing import MEMBER, MODES, Forest, pack_trees
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
-from relvm.ir.dtypes import F32, I64
+from relvm.ir.dtypes import F32, F64, I64
 from relvm.ir.expr import Expr, constant
-from relvm.ops.decision_trees import CONDITIONS
+from relvm.ops.decision_trees import AGGREGATES
 
 _MAX_TARGETS = 1 << 16
-_MODES = {
-    "BRANCH_LEQ": "<=",
-    "BRANCH_LT": "<",
-    "BRANCH_GTE": ">=",
-    "BRANCH_GT": ">",
-    "BRANCH_EQ": "==",
-    "BRANCH_NEQ": "!=",
-}
-# The mode names, indexed by the mode numbers of TreeEnsemble.
-_MODES_5 = (*_MODES, "BRANCH_MEMBER")
+_BLOCK_STEPS = 8192  # steps of one row in a block of trees, at least: about 8 microseconds
+_MAX_BLOCKS = 16
+_LEAF = "LEAF"
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-@record
-class Forest:
-    """Decision trees, as arrays with an element or row for each node.  The successor of a leaf is the leaf itself.
+def _scores(forest: Forest, x: TensorExpr, aggregate: str, targets: int) -> TensorExpr:
+    """Evaluate the trees, and aggregate the weights of the leaves.  Base values are not added.
 
-    features: the index of the feature that each node compares.
-    thresholds: the number with which each node compares its feature.
-    tests: the comparison of each node, such as "<=".  If the text ends with "?", a comparison with NaN is true,
-    otherwise false.
-    yes, no: the index of each node's successor if its comparison is true, and if it is false.
-    roots: the index of the root of each tree.
-    weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
-    leaf has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves
-    are the first nodes.
+    The result has the shape (rows, targets).  Its dtype is that of x, except that it is f64 if the indices of nodes
+    and features are too large for f32 (see `pack_trees`).
+
+    x: the features of each row.   aggregate: the attribute aggregate_function of the node.
     """
-
-    features: np.ndarray
-    thresholds: np.ndarray
-    tests: np.ndarray
-    yes: np.ndarray
-    no: np.ndarray
-    roots: np.ndarray
-    weights: np.ndarray
-
-    def branch_mask(self) -> np.ndarray:
-        """Return a mask of the nodes that are not leaves: bool[nodes]."""
-        own = np.arange(len(self.yes))
-        return (self.yes != own) | (self.no != own)
-
-    def depth(self) -> int:
-        """Return the length of the longest path from a root to a leaf.  Raise RelvmFormatError if a path is a cycle."""
-        steps = np.zeros(len(self.yes), np.int64)
-        branches = self.branch_mask()
-        for _ in range(len(steps) + 1):
-            longer = np.where(branches, 1 + np.maximum(steps[self.yes], steps[self.no]), 0)
-            if (longer == steps).all():
-                return int(steps[self.roots].max(initial=0))
-            steps = longer
-        raise RelvmFormatError("the trees contain a cycle: some nodes never reach a leaf")
-
-    def with_leaves_first(self, weights: np.ndarray) -> Forest:
-        """Return an equivalent forest whose first nodes are the leaves.  Leaves with equal weights become one leaf.
-
-        weights: f32 or f64[nodes, targets], which replaces the weights of this forest.  Only the rows of leaves are
-        used.
-        """
-        branches = self.branch_mask()
-        own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
-        bits = weights[leaves].view(f"i{weights.itemsize}")  # -0.0 is not 0.0
-        _, firsts, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-        number = np.empty(len(branches), np.int64)
-        number[leaves], number[own] = which.reshape(-1), len(firsts) + np.arange(len(own))
-        nodes = np.concatenate([leaves[firsts], own])
-        return Forest(
-            features=self.features[nodes],
-            thresholds=self.thresholds[nodes],
-            tests=self.tests[nodes],
-            yes=number[self.yes[nodes]],
-            no=number[self.no[nodes]],
-            roots=number[self.roots],
-            weights=weights[leaves[firsts]],
-        )
-
-    def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """Evaluate the trees, and aggregate the weights of the leaves.  Base values are not added.
-
-        The result has the shape (rows, targets) and the dtype of x.
-
-        x: the features of each row.   aggregate: the attribute aggregate_function of the node.
-        """
-        if aggregate not in _AGGREGATES:
-            raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
-        columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
-        if self.features.max(initial=0) >= columns:
-            raise RelvmFormatError(f"the trees use feature {self.features.max()}, but x has {columns} features")
-        depth = self.depth()
-        missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
-        forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(x.dtype.numpy))
-        tests = np.unique(forest.tests[forest.branch_mask()])
-        conditions = np.zeros(len(forest.tests) if len(tests) > 1 else 0, np.uint8)
-        for number, test in enumerate(tests[: len(conditions)]):
-            conditions[forest.tests == test] = number
-        tables = (
-            forest.features.astype(np.int32),
-            forest.thresholds.astype(x.dtype.numpy),
-            conditions,
-            *(table.astype(np.int32) for table in (forest.yes, forest.no, forest.roots)),
-        )
-        which = tuple(map(str, tests)) or CONDITIONS[:1]
-        leaves = x.apply(ops.tree_leaves, *map(constant, tables), tests=which, depth=depth)
-        found = TensorExpr(x.node, x.node.emit(ops.gather(constant(forest.weights), leaves.expr, axis=0)))
-        if aggregate in ("MIN", "MAX"):
-            extreme = found.apply(ops.min if aggregate == "MIN" else ops.max, axes=(1,), keepdims=False)
-            return extreme.apply(ops.equal, missing).where(0.0, extreme)
-        total = found.apply(ops.sum, axes=(1,), keepdims=False)
-        return total / float(len(self.roots)) if aggregate == "AVERAGE" else total
+    if aggregate not in _AGGREGATES:
+        raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
+    columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
+    used = forest.features[~forest.is_leaf]
+    if used.max(initial=0) >= columns:
+        raise RelvmFormatError(f"the trees use feature {used.max()}, but x has {columns} features")
+    if used.min(initial=0) < 0:
+        raise RelvmFormatError("nodes_featureids contains a negative number")
+    kind = {"MIN": "min", "MAX": "max"}.get(aggregate, "sum")
+    packed = pack_trees(forest, x.dtype.numpy, kind, targets)
+    if packed.values.dtype != x.dtype.numpy:
+        x = x.cast(F64)
+    trees, steps = len(forest.roots), packed.steps
+    blocks = max(min(trees * steps // _BLOCK_STEPS, _MAX_BLOCKS, 64 // targets), 1)
+    parts = x.apply(
+        ops.tree_ensemble,
+        *map(constant, packed.tables()),
+        targets=targets,
+        aggregate=kind,
+        steps=steps,
+        offset_bits=packed.offset_bits,
+        blocks=blocks,
+    )
+    fold = {"min": ops.min, "max": ops.max, "sum": ops.sum}[kind]
+    total = parts.apply(ops.squeeze, axes=(0,)) if blocks == 1 else parts.apply(fold, axes=(0,), keepdims=False)
+    if kind != "sum":
+        return total.apply(ops.equal, AGGREGATES[kind]).where(0.0, total)
+    return total / float(trees) if aggregate == "AVERAGE" else total
 
 
 def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
@@ -149,51 +85,105 @@ def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
     targets: the number of targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
-    modes = node.attribute("nodes_modes", [])
-    count = len(modes)
-    row = {each: i for i, each in enumerate(zip(tree.tolist(), number.tolist(), strict=False))}
+    modes = node.string_indices("nodes_modes", (*MODES[:MEMBER], _LEAF))
+    count = len(tree)
     features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
-    thresholds = required_number_list(node, "nodes_values", np.float64)
+    thresholds = required_number_list(node, "nodes_values", None)
     nan_is_true = _nan_takes_true_branch(node, count)
-    if not count or {len(t) for t in (tree, number, features, yes, no, thresholds, nan_is_true)} != {count}:
+    tables = (number, features, yes, no, thresholds, nan_is_true)
+    if {len(table) for table in (modes, *tables)} != {count}:
         raise RelvmFormatError("the attributes whose names begin with nodes_ are empty or differ in length")
-    if len(row) != count:
-        raise RelvmFormatError("nodes_treeids and nodes_nodeids define a node twice")
-    unknown = sorted({*modes} - {*_MODES, "LEAF"})
-    if unknown:
-        raise RelvmUnsupportedError(f"mode {unknown[0]!r} in nodes_modes is not supported")
+    is_leaf = modes == MEMBER
+    find = _node_finder(tree, number)
+    own = np.arange(count)
     successors = []
     for table in (yes, no):
-        successor = [
-            i if mode == "LEAF" else row.get((t, n), -1)
-            for i, (mode, t, n) in enumerate(zip(modes, tree.tolist(), table.tolist(), strict=True))
-        ]
-        if -1 in successor:
-            at = successor.index(-1)
+        successor = np.where(is_leaf, own, find(tree, np.where(is_leaf, number, table)))
+        if (at := _first(successor < 0)) is not None:
             raise RelvmFormatError(f"node {number[at]} of tree {tree[at]} has the unknown successor {table[at]}")
-        successors.append(np.array(successor))
-    roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
+        successors.append(successor)
+    changes = np.flatnonzero(tree[1:] != tree[:-1]) + 1
+    roots = np.concatenate([[0], changes])
+    if (tree[1:] < tree[:-1]).any():  # the nodes of a tree are not adjacent
+        roots = np.sort(np.unique(tree, return_index=True)[1])
     _expect_few_targets(targets)
-    node.graph.file.count(count * targets * 8, node.here)
-    weights = np.full((count, targets), np.nan)
-    for t, n, target, weight in zip(
-        *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
-        required_number_list(node, f"{prefix}_weights", np.float64).tolist(),
-        strict=True,
-    ):
-        if (t, n) not in row:
-            raise RelvmFormatError(f"{prefix}_nodeids contains {n}, but tree {t} has no such node")
-        if not 0 <= target < targets:
-            raise RelvmFormatError(f"{prefix}_ids contains {target}, expected 0 to {targets - 1}")
-        previous = weights[row[t, n], target]
-        weights[row[t, n], target] = weight + (0 if np.isnan(previous) else previous)
-    tests = [_MODES.get(mode, "<=") + "?" * bool(nan) for mode, nan in zip(modes, nan_is_true, strict=True)]
-    leaf = np.array([mode == "LEAF" for mode in modes])
-    features = np.where(leaf, 0, features)
-    if (features < 0).any():
-        raise RelvmFormatError("nodes_featureids contains a negative number")
-    yes, no = successors
-    return Forest(features, thresholds, np.array(tests), yes, no, np.array(sorted(roots)), weights)
+    owners, nodes, ids = (_integers(node, f"{prefix}_{name}") for name in ("treeids", "nodeids", "ids"))
+    weights = required_number_list(node, f"{prefix}_weights", None)
+    if len({len(owners), len(nodes), len(ids), len(weights)}) != 1:
+        raise RelvmFormatError(f"the attributes whose names begin with {prefix}_ differ in length")
+    leaves = find(owners, nodes)
+    if (at := _first(leaves < 0)) is not None:
+        raise RelvmFormatError(f"{prefix}_nodeids contains {nodes[at]}, but tree {owners[at]} has no such node")
+    if (at := _first((ids < 0) | (ids >= targets))) is not None:
+        raise RelvmFormatError(f"{prefix}_ids contains {ids[at]}, expected 0 to {targets - 1}")
+    return Forest(
+        is_leaf=is_leaf,
+        features=features,
+        thresholds=thresholds,
+        modes=modes,
+        nan_is_true=nan_is_true != 0,
+        yes=successors[0],
+        no=successors[1],
+        roots=roots,
+        leaves=leaves,
+        targets=ids,
+        weights=weights,
+    )
+
+
+_Find = Callable[[np.ndarray], np.ndarray]
+
+
+def _node_finder(tree: np.ndarray, number: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return a function that finds the indices of nodes by their tree numbers and node numbers, or -1.
+
+    tree, number: the tree number and the node number of each node.
+    """
+    (tree_rank, trees), (number_rank, numbers) = _ranks(tree), _ranks(number)
+    owners = tree_rank(tree)
+    keys = owners * numbers + number_rank(number)
+    order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
+    keys = keys[order]
+    if (keys[1:] == keys[:-1]).any():
+        raise RelvmFormatError("nodes_treeids and nodes_nodeids define a node twice")
+    ends = np.cumsum(np.bincount(owners, minlength=trees))
+    starts = ends - np.diff(ends, prepend=0)
+    has_all_numbers = (keys - keys // numbers * numbers == np.arange(len(keys)) - starts[keys // numbers]).all()
+
+    def find(tree: np.ndarray, number: np.ndarray) -> np.ndarray:
+        owner, rank = tree_rank(tree), number_rank(number)
+        is_known = (owner >= 0) & (rank >= 0)
+        if has_all_numbers:
+            place = starts[owner] + rank
+            is_known &= place < ends[owner]
+            return np.where(is_known, order[np.where(is_known, place, 0)], -1)
+        place = np.minimum(np.searchsorted(keys, owner * numbers + rank), len(keys) - 1)
+        is_known &= keys[place] == owner * numbers + rank
+        return np.where(is_known, order[place], -1)
+
+    return find
+
+
+def _ranks(values: np.ndarray) -> tuple[_Find, int]:
+    """Return a function that maps integers to [0, count), in the same order, and the count.
+
+    Numbers that are not in `values` can become -1.
+    """
+    low, high = int(values.min()), int(values.max())
+    if high - low < 4 * len(values):
+        return lambda wanted: np.where((wanted >= low) & (wanted <= high), wanted - low, -1), high - low + 1
+    known = np.unique(values)
+
+    def rank(wanted: np.ndarray) -> np.ndarray:
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[place] == wanted, place, -1)
+
+    return rank, len(known)
+
+
+def _first(mask: np.ndarray) -> int | None:
+    """Return the index of the first true element, or None."""
+    return int(mask.argmax()) if mask.any() else None
 
 
 def _expect_few_targets(targets: int) -> None:
@@ -218,9 +208,8 @@ def _nan_takes_true_branch(node: OnnxNode, count: int) -> np.ndarray:
 @converts("TreeEnsembleRegressor", domain=DOMAIN)
 def _regressor(node: OnnxNode) -> Expr:
     targets = node.attribute("n_targets", 1)
-    scores = _forest_by_node_ids(node, "target", targets).scores(
-        float_matrix(node, 0), node.attribute("aggregate_function", "SUM")
-    )
+    forest = _forest_by_node_ids(node, "target", targets)
+    scores = _scores(forest, float_matrix(node, 0), node.attribute("aggregate_function", "SUM"), targets)
     return apply_post_transform(node, _with_base(node, scores, targets)).cast(F32).expr
 
 
@@ -242,10 +231,11 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     """
     labels = class_labels(node, "int64s")
     classes = 0 if labels is None else len(labels)
-    named = sorted(set(_integers(node, "class_ids").tolist()))
-    forest = _forest_by_node_ids(node, "class", max(classes, named[-1] + 1 if named else 1))
+    named = np.unique(_integers(node, "class_ids")).tolist()
+    targets = max(classes, named[-1] + 1)
+    forest = _forest_by_node_ids(node, "class", targets)
     x = float_matrix(node, 0)
-    scores = forest.scores(x, "SUM")
+    scores = _scores(forest, x, "SUM", targets)
     if len(named) != 1 or classes > 2:
         scores = _with_base(node, scores, classes)
         return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).cast(F32).expr
@@ -255,7 +245,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     base = number_list(node, "base_values", score.dtype.numpy)
     if base is not None:
         score = score + float(base[-1])
-    all_positive = not (np.nan_to_num(forest.weights) < 0).any()
+    all_positive = not (forest.weights < 0).any()
     is_second = (score > (0.5 if all_positive and classes == 2 else 0.0)).reshape(x.shape[0])
     two = labels if classes == 2 else np.array([0, 1])
     return select_labels(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).cast(F32).expr
@@ -279,11 +269,11 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
 
 @converts("TreeEnsemble", domain=DOMAIN)
 def _ensemble(node: OnnxNode) -> Expr:
-    """Returns the scores of an ensemble whose nodes and leaves are in separate tables.  A set-membership test becomes a
-    chain of nodes."""
+    """Returns the scores of an ensemble whose nodes and leaves are in separate tables."""
     targets, own = node.attribute("n_targets", 1), node.type(0).known_dtype
     forest = _forest_from_tables(node, targets)
-    scores = forest.scores(float_matrix(node, 0), _enum_name(node, "aggregate_function", 1, _AGGREGATES))
+    aggregate = _enum_name(node, "aggregate_function", 1, _AGGREGATES)
+    scores = _scores(forest, float_matrix(node, 0), aggregate, targets)
     transform = _enum_name(node, "post_transform", 0, _TRANSFORMS)
     if transform != "NONE":
         raise RelvmUnsupportedError(f"post_transform {transform} is not supported")
@@ -307,7 +297,7 @@ def _forest_from_tables(node: OnnxNode, targets: int) -> Forest:
     weights, target = node.attribute("leaf_weights"), _integers(node, "leaf_targetids")
     features = _integers(node, "nodes_featureids")
     successors = [_integers(node, f"nodes_{name}") for name in ("truenodeids", "falsenodeids")]
-    is_leaf_index = [_integers(node, f"nodes_{name}") for name in ("trueleafs", "falseleafs")]
+    is_leaf_index = [_integers(node, f"nodes_{name}") != 0 for name in ("trueleafs", "falseleafs")]
     roots = _integers(node, "tree_roots")
     count, leaves = len(features), len(target)
     nan_is_true = _nan_takes_true_branch(node, count)
@@ -315,92 +305,57 @@ def _forest_from_tables(node: OnnxNode, targets: int) -> Forest:
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
         raise RelvmFormatError("the attributes whose names begin with nodes_ (or leaf_) differ in length")
     _expect_few_targets(targets)
-    members = _member_sets(node, modes)
-    node.graph.file.count((leaves + count + sum(map(len, members.values()))) * targets * 8, node.here)
-    rows = _ForestBuilder(targets)
-    for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
-        if not 0 <= each < targets:
-            raise RelvmFormatError(f"leaf_targetids contains {each}, expected 0 to {targets - 1}")
-        rows.leaf(weight, each)
-    # A node becomes one row.  A set-membership node becomes one row for each member.  The rows after its first one
-    # follow all other nodes.
-    for i in range(count):
-        bounded = all(
-            0 <= successor[i] < (leaves if leaf[i] else count)
-            for successor, leaf in zip(successors, is_leaf_index, strict=True)
-        )
-        if not 0 <= modes[i] < len(_MODES_5):
-            raise RelvmFormatError(f"node {i} has mode {modes[i]}, expected 0 to {len(_MODES_5) - 1}")
-        if not bounded:
-            raise RelvmFormatError(f"node {i} has an unknown successor")
-        yes, no = (
-            int(successor[i]) if leaf[i] else leaves + int(successor[i])
-            for successor, leaf in zip(successors, is_leaf_index, strict=True)
-        )
-        test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(nan_is_true[i])
-        rows.node(int(features[i]), splits[i].item(), test, yes, no)
-    for i, values in members.items():
-        rows.chain_member_tests(leaves + i, values)
-    is_leaf = [
-        bool(a and b) and successors[0][r] == successors[1][r]
-        for r, (a, b) in enumerate(zip(*is_leaf_index, strict=True))
-    ]
-    if not all(0 <= root < count for root in roots):
-        raise RelvmFormatError(f"tree_roots is {roots.tolist()}, expected nodes 0 to {count - 1}")
-    return rows.forest([int(successors[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
+    if (at := _first((target < 0) | (target >= targets))) is not None:
+        raise RelvmFormatError(f"leaf_targetids contains {target[at]}, expected 0 to {targets - 1}")
+    if (at := _first(modes >= len(MODES))) is not None:
+        raise RelvmFormatError(f"node {at} has mode {modes[at]}, expected 0 to {len(MODES) - 1}")
+    for successor, leaf in zip(successors, is_leaf_index, strict=True):
+        if (at := _first((successor < 0) | (successor >= np.where(leaf, leaves, count)))) is not None:
+            raise RelvmFormatError(f"node {at} has an unknown successor")
+    if ((roots < 0) | (roots >= count)).any():
+        raise RelvmFormatError(f"tree_roots is {shortened(str(roots.tolist()))}, expected nodes 0 to {count - 1}")
+    # The leaves follow the nodes.
+    yes, no = (
+        np.concatenate([np.where(leaf, count + successor, successor), count + np.arange(leaves)])
+        for successor, leaf in zip(successors, is_leaf_index, strict=True)
+    )
+    # A tree of one leaf has a root whose successors are this leaf.
+    is_only_leaf = is_leaf_index[0][roots] & is_leaf_index[1][roots] & (yes[roots] == no[roots])
+    members, member_counts = _member_sets(node, modes)
+
+    def extended(table: np.ndarray) -> np.ndarray:
+        return np.concatenate([table, np.zeros(leaves, table.dtype)])
+
+    return Forest(
+        is_leaf=np.arange(count + leaves) >= count,
+        features=extended(features),
+        thresholds=extended(splits),
+        modes=extended(modes),
+        nan_is_true=extended(nan_is_true) != 0,
+        yes=yes,
+        no=no,
+        roots=np.where(is_only_leaf, yes[roots], roots),
+        leaves=count + np.arange(leaves),
+        targets=target,
+        weights=weights,
+        members=members,
+        member_counts=member_counts,
+    )
 
 
-def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """Return the values that each tree node of mode BRANCH_MEMBER tests for, by the index of the node.
+def _member_sets(node: OnnxNode, modes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values that the tree nodes of mode BRANCH_MEMBER test for, and the number of values of each node.
 
     The attribute membership_values contains these sets in the order of the tree nodes, each followed by NaN.
 
     modes: the mode of each tree node.
     """
-    nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
-    sets: list[list[float]] = [[]]
+    nodes = int((modes == MEMBER).sum())
     values = node.attribute("membership_values")
-    for value in [] if values is None else values.tolist():
-        if np.isnan(value):
-            sets.append([])
-        else:
-            sets[-1].append(value)
-    if len(sets) - 1 != len(nodes):
+    values = np.empty(0, np.float32) if values is None else values.reshape(-1)
+    ends = np.flatnonzero(np.isnan(values))
+    if len(ends) != nodes:
         raise RelvmFormatError(
-            f"membership_values has {len(sets) - 1} sets, expected {len(nodes)}, one for each BRANCH_MEMBER node"
+            f"membership_values has {len(ends)} sets, expected {nodes}, one for each BRANCH_MEMBER node"
         )
-    return dict(zip(nodes, sets, strict=False))
-
-
-class _ForestBuilder:
-    """A forest under construction, to which nodes and leaves are added one by one."""
-
-    def __init__(self, targets: int) -> None:
-        self.targets = targets
-        self.rows: list[tuple[int, float, str, int, int]] = []
-        self.weights: list[np.ndarray] = []
-
-    def leaf(self, weight: float, target: int) -> None:
-        at = len(self.rows)
-        self.rows.append((0, 0.0, CONDITIONS[0], at, at))
-        self.weights.append(np.full(self.targets, np.nan))
-        self.weights[-1][target] = weight
-
-    def node(self, feature: int, split: float, test: str, yes: int, no: int) -> None:
-        self.rows.append((feature, split, test, yes, no))
-        self.weights.append(np.full(self.targets, np.nan))
-
-    def chain_member_tests(self, at: int, values: list[float]) -> None:
-        """Replace node number `at` by a chain of nodes that tests whether the feature of node `at` is in `values`.
-
-        Each node of the chain tests for one value.
-        """
-        feature, _, test, yes, no = self.rows[at]
-        for value in values[:0:-1]:
-            self.node(feature, value, test, yes, no)
-            no = len(self.rows) - 1
-        self.rows[at] = (feature, values[0] if values else np.nan, test, yes, no)
-
-    def forest(self, roots: list[int]) -> Forest:
-        features, thresholds, tests, yes, no = (np.array(column) for column in zip(*self.rows, strict=True))
-        return Forest(features, thresholds, tests, yes, no, np.array(roots), np.array(self.weights))
+    return values[~np.isnan(values)][: ends[-1] + 1 - nodes if nodes else 0], np.diff(ends, prepend=-1) - 1

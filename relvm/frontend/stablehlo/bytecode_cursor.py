@@ -1,0 +1,98 @@
+"""A position in MLIR bytecode, and the encodings of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from relvm.errors import RelvmFormatError
+
+_T = TypeVar("_T")
+
+
+class ByteCursor:
+    """A position in a part of a file.
+
+    data: the bytes of the whole file.
+    at, end: the position, and the end of the part.
+    place: the name of the file, for messages.
+    """
+
+    def __init__(self, data: bytes, at: int, end: int, place: str) -> None:
+        self.data = data
+        self.at = at
+        self.end = end
+        self.place = place
+
+    def fail(self, reason: str, at: int | None = None) -> NoReturn:
+        raise RelvmFormatError(f"{self.place}: offset {self.at if at is None else at}: {reason}")
+
+    @property
+    def left(self) -> int:
+        """The number of bytes that are left."""
+        return self.end - self.at
+
+    def byte(self) -> int:
+        if self.at >= self.end:
+            self.fail("the file ends too early")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def bytes(self, count: int) -> bytes:
+        """Read `count` bytes."""
+        if count > self.left:
+            self.fail(f"expected {count} bytes, got {self.left}")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def part(self, count: int) -> ByteCursor:
+        """Skip `count` bytes, and return a cursor over them."""
+        if count > self.left:
+            self.fail(f"expected {count} bytes, got {self.left}")
+        self.at += count
+        return ByteCursor(self.data, self.at - count, self.at, self.place)
+
+    def varint(self) -> int:
+        """Read an unsigned integer of at most 64 bits.  The zeros below its lowest 1 bit count its further bytes."""
+        first = self.byte()
+        if first & 1:
+            return first >> 1
+        if first == 0:
+            return int.from_bytes(self.bytes(8), "little")
+        more = (first & -first).bit_length() - 1
+        return (first | int.from_bytes(self.bytes(more), "little") << 8) >> (more + 1)
+
+    def flagged(self) -> tuple[int, bool]:
+        """Read an integer whose lowest bit is a flag."""
+        value = self.varint()
+        return value >> 1, bool(value & 1)
+
+    def signed(self) -> int:
+        """Read a signed integer in zigzag encoding."""
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def count(self, what: str) -> int:
+        """Read the number of items that follow.  Each takes at least one byte, so that a wrong number is found here."""
+        at, value = self.at, self.varint()
+        if value > self.left:
+            self.fail(f"expected {value} {what}, but only {self.left} bytes are left", at)
+        return value
+
+    def items(self, what: str, item: Callable[[], _T]) -> list[_T]:
+        """Read a number of items, then the items."""
+        return [item() for _ in range(self.count(what))]
+
+    def text(self) -> str:
+        """Read a string that ends with a zero byte."""
+        stop = self.data.find(b"\0", self.at, self.end)
+        if stop < 0:
+            self.fail("a string does not end")
+        found = self.data[self.at : stop]
+        self.at = stop + 1
+        return found.decode("utf-8", "replace")
+
+    def integer_of(self, bits: int) -> int:
+        """Read an integer of `bits` bits, at most 64, and return its bits as an unsigned number."""
+        value = self.byte() if bits <= 8 else self.signed()
+        return value & ((1 << bits) - 1)

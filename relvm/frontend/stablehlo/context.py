@@ -1,0 +1,109 @@
+"""The part of the importer that converters use."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.stablehlo.element_types import dtype_of_element
+from relvm.frontend.stablehlo.program import AnyType, Block, Elements, Operation, Program, Tensor, TupleOf, Value
+from relvm.frontend.stablehlo.symbolic_values import SymbolicValues
+from relvm.ir.builder import Builder
+from relvm.ir.expr import Constant, Expr, Shape, Var, constant
+from relvm.ir.symbolic import AnyDim, dim_var
+from relvm.ir.types import TensorType, TupleType, Type
+
+
+class ImportContext(ABC):
+    """The import of one program.
+
+    builder: the builder of the module.
+    symbolic: the elements of integer tensors that are known as numbers or sizes.
+    operation: the operation that is being converted, or None.
+    inlines_all: whether all functions are inlined where they are called.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.builder = Builder()
+        self.symbolic = SymbolicValues(self)
+        self.operation: Operation | None = None
+        self.inlines_all = False
+        self._names = Counter[str]()
+
+    @abstractmethod
+    def import_block(self, block: Block, values: dict[Value, Expr]) -> list[Expr]:
+        """Import the operations of a block, and return the values that it returns.
+
+        values: the values that the block can use.  The results of its operations are added.
+        """
+
+    @abstractmethod
+    def call(self, name: str, args: list[Expr]) -> tuple[Expr, ...]:
+        """Call a function of the program, and return its results."""
+
+    @contextmanager
+    def inlining(self) -> Iterator[None]:
+        """A context manager in which all functions are inlined where they are called."""
+        before, self.inlines_all = self.inlines_all, True
+        try:
+            yield
+        finally:
+            self.inlines_all = before
+
+    def with_shape(self, value: Expr, shape: Iterable[AnyDim]) -> Expr:
+        """Return a tensor as one of the given shape, which is checked at run time if it is not known."""
+        shape = tuple(shape)
+        type_ = value.tensor_type
+        if type_.shape == shape:
+            return value
+        where = "" if self.operation is None else f"{self.operation.place}: {self.operation.name}"
+        return self.builder.match_cast(value, TensorType(type_.dtype, shape), where=where)
+
+    def emit(self, expr: Expr, name: str | None = None) -> Expr:
+        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
+        return expr if isinstance(expr, Var | Constant) else self.builder.emit(expr, name)
+
+    def new_dims(self, stem: str, count: int) -> tuple[AnyDim, ...]:
+        """Return new dimension variables."""
+        return tuple(dim_var(self.unique_name(f"{stem}_dim")) for _ in range(count))
+
+    def constant(self, elements: Elements) -> Expr:
+        """Return the tensor of a constant.  Equal elements are not stored for each position."""
+        array = elements.array
+        shape = tuple(dim or 0 for dim in elements.type.shape or ())
+        tensor = constant(np.ascontiguousarray(array).reshape(array.shape))
+        if array.shape == shape:
+            return tensor
+        return self.emit(ops.broadcast_to(tensor, Shape(shape)))
+
+    def type_of(self, type_: AnyType, stem: str = "") -> Type:
+        """Return the type of a value.   stem: the beginning of the names of dimension variables, for a parameter."""
+        if isinstance(type_, TupleOf):
+            return TupleType(tuple(self.type_of(item, stem) for item in type_.items))
+        if not isinstance(type_, Tensor):
+            raise RelvmUnsupportedError(f"values of the type {type_} are not supported")
+        dtype = dtype_of_element(type_.element)
+        if type_.shape is None:
+            raise RelvmUnsupportedError(f"the type {type_} has no known rank")
+        if not stem and None in type_.shape:
+            return TensorType(dtype, None, len(type_.shape))
+        return TensorType(
+            dtype,
+            tuple(
+                dim_var(self.unique_name(f"{stem}_dim{axis}")) if dim is None else dim
+                for axis, dim in enumerate(type_.shape)
+            ),
+        )
+
+    def unique_name(self, name: str) -> str:
+        """Return an unused name of a function, a kernel or a dimension variable."""
+        self._names[name] += 1
+        count = self._names[name] - 1
+        return self.unique_name(f"{name}_{count}") if count else name

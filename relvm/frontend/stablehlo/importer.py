@@ -1,0 +1,394 @@
+"""Import of a StableHLO program as a module.
+
+A converter (relvm/frontend/stablehlo/ops/) turns each operation into operator calls.  A function of the program becomes
+a function of the module.  A private function whose types have unknown dimensions is inlined where it is called, so that
+its sizes are known.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from relvm.errors import (
+    RelvmError,
+    RelvmFormatError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    near_matches,
+    resources,
+    shortened,
+)
+from relvm.frontend.stablehlo.context import ImportContext
+from relvm.frontend.stablehlo.element_types import dtype_of_element
+from relvm.frontend.stablehlo.limits import MAX_OPERATIONS
+from relvm.frontend.stablehlo.program import (
+    AnyType,
+    Block,
+    Function,
+    Operation,
+    Program,
+    Tensor,
+    TupleOf,
+    Value,
+)
+from relvm.frontend.stablehlo.quantization import convert_with_expressed_types, needs_expressed_types
+from relvm.frontend.stablehlo.registry import (
+    Node,
+    converter_for,
+    import_converters,
+    reason_for_refusal,
+    supported_operations,
+)
+from relvm.ir.expr import Expr, Module, Tuple
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType, TupleType, Type
+
+import_converters()
+
+_MAX_PROBLEMS = 100  # maximum number of problems that one message lists
+_MAX_INLINED = 32  # nested calls of functions that are inlined
+_SOURCE_LINE = re.compile(r"[^():]*:\d+:\d+")
+# Exceptions that a converter raises for a malformed operation.
+_MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+class _Unimported(Exception):
+    """Raised when an operation has an operand that could not be imported."""
+
+
+def from_stablehlo(model: str | os.PathLike[str] | bytes, *, name: str = "model") -> Module:
+    """Import a StableHLO program.
+
+    Parameters
+    ----------
+    model
+        The path of a file, or its contents: MLIR text, or a portable artifact (MLIR bytecode of the versioned dialect).
+    name
+        The name of the program in messages, if `model` is not a path.
+
+    Returns
+    -------
+    Module
+        A module with the functions of the program.  `main` is public, and so is every function that the program does
+        not declare private.  An unknown dimension of a parameter becomes a dimension variable.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmSyntaxError
+        The text is malformed.  The message contains the line and the column.
+    RelvmFormatError
+        The artifact is damaged or of a newer version, or the program violates a rule of StableHLO.
+    RelvmUnsupportedError
+        relvm does not support some operations or types.  The message lists them all.
+    RelvmTypeError
+        The types of an operation do not fit together.
+
+    Notes
+    -----
+    Source: the StableHLO specification, version 1.
+    """
+    from relvm.frontend.stablehlo.read_program import read_program
+
+    with resources("from_stablehlo"):
+        return import_program(read_program(model, name))
+
+
+def import_program(program: Program) -> Module:
+    """Import a program that a reader has read.  The errors are those of `from_stablehlo`."""
+    importer = Importer(program)
+    return importer.module()
+
+
+class Importer(ImportContext):
+    """The import of one program.
+
+    problems: the messages of operations that could not be imported, in order.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.problems: dict[str, None] = {}
+        self._functions: dict[str, str] = {}  # a function of the program -> its name in the module
+        self._operations = 0
+        self._inlined: list[str] = []
+
+    def module(self) -> Module:
+        """Return the module of the program."""
+        program = self.program
+        if not program.functions:
+            raise RelvmFormatError(f"{program.place}: the program has no functions")
+        public = [function for function in program.functions.values() if not function.is_private]
+        if "main" in program.functions:
+            public = [program.functions["main"], *(each for each in public if each.name != "main")]
+        if not public:
+            raise RelvmFormatError(f"{program.place}: the program has no public function")
+        needed = _reachable(program, public)
+        for function in needed:
+            self._functions[function.name] = self.unique_name(_identifier(function.name, "function"))
+        for function in needed:
+            if function in public or _is_static(function):
+                self._declare(function)
+        for function in needed:
+            if function in public or _is_static(function):
+                self._import_function(function, is_private=function not in public)
+        self._expect_no_problems()
+        return self.builder.module()
+
+    # ---- functions ----
+
+    def _declare(self, function: Function) -> None:
+        if not _is_static(function):
+            return
+        try:
+            params = self._params(function)
+            result = _single([self.type_of(type_) for type_ in function.type.results])
+        except RelvmUnsupportedError:
+            return
+        self.builder.declare(self._functions[function.name], params, result)
+
+    def _params(self, function: Function) -> list[tuple[str, Type]]:
+        params: list[tuple[str, Type]] = []
+        names: set[str] = set()
+        for number, argument in enumerate(function.body.arguments):
+            name = _identifier(argument.name, f"arg{number}") if argument.name else f"arg{number}"
+            name = name if name not in names else f"arg{number}_{len(names)}"
+            names.add(name)
+            params.append((name, self.type_of(argument.type, name)))
+        return params
+
+    def _import_function(self, function: Function, *, is_private: bool) -> None:
+        self.builder.place = function.place
+        try:
+            params = self._params(function)
+        except RelvmUnsupportedError as error:
+            self.problems[f"{function.place}: function {shortened(function.name)}: {error}"] = None
+            return
+        values: dict[Value, Expr] = {}
+        imported = False
+        try:
+            with self.builder.function(self._functions[function.name], params, private=is_private) as variables:
+                values.update(zip(function.body.arguments, variables, strict=True))
+                results = self.import_block(function.body, values)
+                self._expect_result_types(function, results)
+                self.builder.ret(results[0] if len(results) == 1 else Tuple(tuple(results)))
+                imported = True
+        except _Unimported:
+            if imported:
+                raise
+
+    def _expect_result_types(self, function: Function, results: list[Expr]) -> None:
+        declared = function.type.results
+        if len(results) != len(declared):
+            raise RelvmFormatError(
+                f"{function.place}: function {function.name} returns {len(results)} values, expected {len(declared)}"
+            )
+
+    def call(self, name: str, args: list[Expr]) -> tuple[Expr, ...]:
+        """Call a function of the program, and return its results.
+
+        A function whose parameters have unknown dimensions is inlined.
+        """
+        function = self.program.functions.get(name)
+        if function is None:
+            raise RelvmFormatError(f"no function {shortened(name)}{near_matches(name, self.program.functions)}")
+        if len(args) != len(function.body.arguments):
+            raise RelvmFormatError(
+                f"function {shortened(name)} takes {len(function.body.arguments)} arguments, got {len(args)}"
+            )
+        if self.inlines_all or not _is_static(function):
+            return self._inline(function, args)
+        count = len(function.type.results)
+        result = self.builder.call(self._functions[name], *args)
+        if count == 1:
+            return (result,)
+        node = Node(self, self.operation or Operation("func.call", self.program.place), args, {})
+        return node.items(result)
+
+    def _inline(self, function: Function, args: list[Expr]) -> tuple[Expr, ...]:
+        if function.name in self._inlined or len(self._inlined) >= _MAX_INLINED:
+            raise RelvmUnsupportedError(
+                f"function {shortened(function.name)} must be inlined, but calls itself or is nested deeper than"
+                f" {_MAX_INLINED} calls"
+            )
+        self._inlined.append(function.name)
+        try:
+            return tuple(self.import_block(function.body, dict(zip(function.body.arguments, args, strict=True))))
+        finally:
+            self._inlined.pop()
+
+    # ---- blocks and operations ----
+
+    def import_block(self, block: Block, values: dict[Value, Expr]) -> list[Expr]:
+        """Import the operations of a block, and return the values that it returns.
+
+        values: the values that the block can use.  The results of its operations are added.
+        """
+        for operation in block.operations:
+            if operation.name in ("func.return", "stablehlo.return"):
+                return [self.lookup(operand, values) for operand in operation.operands]
+            self._import_operation(operation, values)
+        return []
+
+    def lookup(self, value: Value, values: Mapping[Value, Expr]) -> Expr:
+        """Return the expression of a value."""
+        if value not in values:
+            raise _Unimported
+        return values[value]
+
+    def _import_operation(self, operation: Operation, values: dict[Value, Expr]) -> None:
+        self._operations += 1
+        if self._operations > MAX_OPERATIONS:
+            raise RelvmFormatError(f"{self.program.place}: more than {MAX_OPERATIONS} operations after inlining")
+        here = f"{operation.place}: {operation.name}"
+        if operation.location:
+            here += f" ({shortened(operation.location)})"
+        with self._at(operation):
+            try:
+                operands = [self.lookup(operand, values) for operand in operation.operands]
+                self.symbolic.define(operation, values)
+                results = self._convert(operation, operands, values)
+                if len(results) != len(operation.results):
+                    raise RelvmFormatError(f"expected {len(results)} results, got {len(operation.results)}")
+                for declared, result in zip(operation.results, results, strict=True):
+                    values[declared] = self._checked(declared.type, result)
+            except _Unimported:
+                pass
+            except RelvmUnsupportedError as error:
+                self.problems[_with_place(str(error), here, self.program.place)] = None
+            except RelvmError as error:
+                if str(error).startswith(self.program.place):
+                    raise
+                raise type(error)(_with_place(str(error), here, self.program.place)) from error
+            except _MALFORMED as error:
+                raise RelvmFormatError(f"{here}: malformed: {type(error).__name__}: {error}") from error
+
+    @contextmanager
+    def _at(self, operation: Operation) -> Iterator[None]:
+        """A context manager that makes `operation` the origin of the expressions that are emitted."""
+        before = self.builder.place, self.operation
+        found = _SOURCE_LINE.search(operation.location)
+        self.builder.place = found[0] if found else operation.place
+        self.operation = operation
+        try:
+            yield
+        finally:
+            self.builder.place, self.operation = before
+
+    def _convert(self, operation: Operation, operands: list[Expr], values: dict[Value, Expr]) -> tuple[Expr, ...]:
+        convert = converter_for(operation.name)
+        if convert is None:
+            for result in (*operation.operands, *operation.results):
+                self.type_of(result.type)
+            reason = reason_for_refusal(operation.name)
+            known = near_matches(operation.name, supported_operations())
+            raise RelvmUnsupportedError(reason or f"the operation is not supported{known}")
+        for result in operation.results:
+            _expect_element_type(result.type)
+        node = Node(self, operation, operands, values)
+        if needs_expressed_types(operation):
+            return convert_with_expressed_types(node, convert)
+        results = convert(node)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _checked(self, declared: AnyType, value: Expr) -> Expr:
+        """Return a result of an operation, whose type is compared with the declared type.
+
+        If a size is declared that is not known here, it is checked at run time.
+        """
+        if not isinstance(declared, Tensor) or not isinstance(value.type, TensorType):
+            return value
+        type_ = value.type
+        dtype = dtype_of_element(declared.element)
+        if type_.dtype != dtype:
+            raise RelvmTypeError(f"the result is declared as {declared}, but has dtype {type_.dtype}")
+        if declared.shape is None or type_.shape is None:
+            return value
+        if len(declared.shape) != len(type_.shape):
+            raise RelvmTypeError(f"the result is declared as {declared}, but has type {type_}")
+        shape: list[AnyDim] = []
+        for expected, dim in zip(declared.shape, type_.shape, strict=True):
+            if isinstance(dim, int) and expected not in (None, dim):
+                raise RelvmTypeError(f"the result is declared as {declared}, but has type {type_}")
+            shape.append(dim if expected is None else expected)
+        return value if tuple(shape) == type_.shape else self.with_shape(value, shape)
+
+    def _expect_no_problems(self) -> None:
+        """If operations could not be imported, raise one RelvmUnsupportedError that lists them."""
+        if not self.problems:
+            return
+        place = self.program.place
+        first, *rest = self.problems
+        if not rest:
+            raise RelvmUnsupportedError(first)
+        lines = [f"\n  {problem.removeprefix(f'{place}:')}" for problem in islice(self.problems, _MAX_PROBLEMS)]
+        if len(self.problems) > _MAX_PROBLEMS:
+            lines.append(f"\n  and {len(self.problems) - _MAX_PROBLEMS} more")
+        raise RelvmUnsupportedError(f"{place}: {len(self.problems)} operations cannot be imported:{''.join(lines)}")
+
+
+def _with_place(message: str, here: str, place: str) -> str:
+    return message if message.startswith(place) else f"{here}: {message}"
+
+
+def _expect_element_type(type_: AnyType) -> None:
+    """Raise RelvmUnsupportedError if relvm cannot represent the elements of a type."""
+    if isinstance(type_, Tensor):
+        dtype_of_element(type_.element)
+
+
+def _single(types: list[Type]) -> Type:
+    return types[0] if len(types) == 1 else TupleType(tuple(types))
+
+
+def _is_static(function: Function) -> bool:
+    """Return whether the types of a function have no unknown dimensions."""
+    types = (*function.type.inputs, *function.type.results)
+    return all(_is_known(type_) for type_ in types)
+
+
+def _is_known(type_: AnyType) -> bool:
+    if isinstance(type_, TupleOf):
+        return all(map(_is_known, type_.items))
+    return not isinstance(type_, Tensor) or (type_.shape is not None and None not in type_.shape)
+
+
+def _reachable(program: Program, public: list[Function]) -> list[Function]:
+    """Return the functions that the public functions need, in the order of the program."""
+    found = {function.name for function in public}
+    waiting = list(public)
+    while waiting:
+        for name in _called(waiting.pop().body):
+            if name not in found and name in program.functions:
+                found.add(name)
+                waiting.append(program.functions[name])
+    first = [function.name for function in public]
+    rest = [name for name in program.functions if name in found and name not in first]
+    return [program.functions[name] for name in (*first, *rest)]
+
+
+def _called(block: Block) -> Iterator[str]:
+    """Yield the names of the functions that a block calls."""
+    blocks = [block]
+    while blocks:
+        for operation in blocks.pop().operations:
+            for key in ("callee", "decomposition"):
+                name: Any = operation.attributes.get(key)
+                name = getattr(name, "name", name)
+                if isinstance(name, str):
+                    yield name
+            blocks += [inner for region in operation.regions for inner in region.blocks]
+
+
+def _identifier(name: str, default: str) -> str:
+    """Return `name` with characters that an identifier cannot have replaced by _."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not text or text[0].isdigit():
+        text = f"{default}_{text}" if text else default
+    return text[:100]

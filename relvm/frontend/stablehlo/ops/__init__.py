@@ -1,0 +1,1 @@
+"""The converters, one file for each family of operations."""

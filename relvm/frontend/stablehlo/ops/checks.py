@@ -1,0 +1,131 @@
+"""Checks of results: the custom calls `check.expect_eq` and its kin, which test programs contain."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.stablehlo.ops.elementwise import unified
+from relvm.frontend.stablehlo.program import Elements, Symbol
+from relvm.frontend.stablehlo.registry import Node, converts
+from relvm.ir.dtypes import F32, I8, U8
+from relvm.ir.expr import BuiltinCall, Expr, String
+from relvm.ir.types import VOID
+
+_DEFAULT_TOLERANCE = 1e-4
+_DEFAULT_ULPS = 3
+_MOST_ULPS = (1 << 64) - 1
+
+
+@converts("custom_call")
+def _custom_call(node: Node) -> Expr | tuple[Expr, ...]:
+    """Only the checks `check.expect_eq`, `check.expect_close`, `check.expect_almost_eq` and `check.eq`."""
+    target = node.attribute("call_target_name")
+    target = target.name if isinstance(target, Symbol) else target
+    if target not in _CHECKS:
+        raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
+    found, expected = unified(node)
+    return _check(node, str(target), found, expected)
+
+
+@converts("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
+def _expect(node: Node) -> Expr | tuple[Expr, ...]:
+    """The second operand is the expected value."""
+    found, expected = unified(node)
+    return _check(node, node.operation.name, found, expected)
+
+
+@converts("check.expect_eq_const", "check.expect_almost_eq_const", "check.eq", "check.almost_eq")
+def _expect_constant(node: Node) -> Expr | tuple[Expr, ...]:
+    """The expected value is an attribute."""
+    value = node.attribute("value")
+    if not isinstance(value, Elements):
+        raise RelvmFormatError(f"the value is {value!r}, expected dense elements")
+    return _check(node, node.operation.name, node.operands[0], node.importer.constant(value))
+
+
+def _check(node: Node, name: str, found: Expr, expected: Expr) -> Expr | tuple[Expr, ...]:
+    """Emit a check that fails at run time and names the first element that differs."""
+    node.expect_operands(1, 2)
+    if found.type != expected.type:
+        raise RelvmFormatError(f"the operands have the types {found.type} and {expected.type}")
+    found, expected = (_computable(node, each) for each in (found, expected))
+    differs = node.emit(_CHECKS[name](node, found, expected), "differs")
+    shown = [node.cast(each, F32) if each.known_element_type.is_narrow_float else each for each in (found, expected)]
+    where = String(f"{node.operation.place}: {name}")
+    node.importer.builder.emit(BuiltinCall("check_elements", (differs, *shown, where), type=VOID))
+    if not node.operation.results:
+        return ()
+    return ops.equal(node.emit(ops.sum(ops.cast(differs, to="i64"))), 0)
+
+
+def _computable(node: Node, x: Expr) -> Expr:
+    """Return integers of less than a byte as integers of a byte.  Return any other tensor unchanged."""
+    dtype = x.known_element_type
+    return node.cast(x, I8 if dtype.is_signed else U8) if dtype.is_integer and dtype.bits < 8 else x
+
+
+def _unequal(node: Node, x: Expr, y: Expr) -> Expr:
+    """All NaNs are equal, and so are the two zeros."""
+    if not x.known_element_type.is_float:
+        return ops.not_equal(x, y)
+    if x.known_element_type.is_narrow_float:
+        x, y = node.cast(x, F32), node.cast(y, F32)
+    return ops.logical_and(ops.not_equal(x, y), ops.logical_not(_both_nan(node, x, y)))
+
+
+def _both_nan(node: Node, x: Expr, y: Expr) -> Expr:
+    if x.known_element_type.is_narrow_float:
+        x, y = node.cast(x, F32), node.cast(y, F32)
+    return ops.logical_and(ops.not_equal(x, x), ops.not_equal(y, y))
+
+
+def _far(node: Node, x: Expr, y: Expr) -> Expr:
+    """The difference exceeds the tolerance."""
+    tolerance = node.attribute("tolerance", _DEFAULT_TOLERANCE)
+    if not isinstance(tolerance, float):
+        raise RelvmFormatError(f"the tolerance is {tolerance!r}, expected a float")
+    if not x.known_element_type.is_float:
+        return ops.not_equal(x, y)
+    same = ops.logical_not(_unequal(node, x, y))
+    if x.known_element_type.is_narrow_float:
+        x, y = node.cast(x, F32), node.cast(y, F32)
+    is_near = ops.less_equal(ops.abs(ops.subtract(x, y)), tolerance)
+    return ops.logical_not(ops.logical_or(is_near, same))
+
+
+def _many_ulps(node: Node, x: Expr, y: Expr) -> Expr:
+    """The number of floats between the two is outside the limits.  It is infinite if only one of them is finite."""
+    least, most = node.integer("min_ulp_difference", 0), node.integer("max_ulp_difference", _DEFAULT_ULPS)
+    dtype = x.known_element_type
+    if not dtype.is_float:
+        return ops.not_equal(x, y)
+    if dtype.bits < 16:
+        raise RelvmUnsupportedError(f"elements of the type {dtype} are not supported")
+    signed, unsigned = f"i{dtype.bits}", f"u{dtype.bits}"
+    ordered = []
+    for each in (x, y):
+        bits = node.emit(ops.bit_cast(each, to=signed))
+        magnitude = ops.bitwise_and(bits, (1 << (dtype.bits - 1)) - 1)
+        ordered.append(node.emit(ops.where(ops.less(bits, 0), ops.negative(magnitude), magnitude)))
+    first, second = ordered
+    span = ops.subtract(ops.maximum(first, second), ops.minimum(first, second))
+    ulps = node.emit(ops.bit_cast(span, to=unsigned))
+    wide = [node.cast(each, F32) if dtype.is_narrow_float else each for each in (x, y)]
+    finite = ops.logical_and(ops.is_finite(wide[0]), ops.is_finite(wide[1]))
+    limit = (1 << dtype.bits) - 1
+    outside = ops.greater(ulps, min(most % (_MOST_ULPS + 1), limit))
+    if least:
+        outside = ops.logical_or(outside, ops.less(ulps, min(least % (_MOST_ULPS + 1), limit)))
+    same = ops.logical_not(_unequal(node, x, y)) if least == 0 else ops.equal(ulps, 0)
+    return ops.logical_and(ops.logical_not(ops.logical_and(finite, ops.logical_not(outside))), ops.logical_not(same))
+
+
+_CHECKS = {
+    "check.eq": _unequal,
+    "check.almost_eq": _far,
+    "check.expect_eq": _unequal,
+    "check.expect_eq_const": _unequal,
+    "check.expect_almost_eq": _far,
+    "check.expect_almost_eq_const": _far,
+    "check.expect_close": _many_ulps,
+}

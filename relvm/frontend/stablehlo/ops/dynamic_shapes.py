@@ -1,0 +1,136 @@
+"""Operations whose shapes are only known at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError
+from relvm.frontend.common.indexed_kernels import pad_kernel, slice_kernel
+from relvm.frontend.stablehlo.ops.shapes import broadcast_in_dim, iota_along
+from relvm.frontend.stablehlo.registry import Node, converts, refuses
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import DimValue, Expr
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType
+
+
+@converts("get_dimension_size")
+def _get_dimension_size(node: Node) -> Expr:
+    axis, shape = node.integer("dimension"), node.shape()
+    if not 0 <= axis < len(shape):
+        raise RelvmFormatError(f"dimension is {axis}, expected 0 to {len(shape) - 1}")
+    size = shape[axis]
+    dtype = node.result_dtype()
+    if isinstance(size, int):
+        return node.number(size, dtype)
+    return ops.to_tensor(DimValue(size), dtype=dtype.name)
+
+
+@converts("dynamic_reshape")
+def _dynamic_reshape(node: Node) -> Expr:
+    return node.reshaped(node.operands[0], _declared_sizes(node, node.sizes(1)))
+
+
+def _declared_sizes(node: Node, sizes: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
+    """Return the sizes of the result: those that its type declares, and otherwise `sizes`."""
+    declared = node.declared().shape
+    if declared is None or len(declared) != len(sizes):
+        raise RelvmFormatError(f"the result has type {node.declared()}, expected rank {len(sizes)}")
+    return tuple(size if dim is None else dim for dim, size in zip(declared, sizes, strict=True))
+
+
+@converts("dynamic_broadcast_in_dim")
+def _dynamic_broadcast_in_dim(node: Node) -> Expr:
+    shape = _declared_sizes(node, node.sizes(1))
+    axes = node.integers("broadcast_dimensions")
+    sizes = node.shape()
+    known = node.integers("known_nonexpanding_dimensions")
+    if len(axes) != len(sizes) or not all(0 <= axis < len(shape) for axis in axes):
+        raise RelvmFormatError(f"broadcast_dimensions is {list(axes)}, expected {len(sizes)} axes below {len(shape)}")
+    same = [
+        shape[axis] if position in known else size
+        for position, (size, axis) in enumerate(zip(sizes, axes, strict=True))
+    ]
+    x = node.importer.with_shape(node.operands[0], same)
+    return broadcast_in_dim(node, x, axes, shape)
+
+
+@converts("dynamic_iota")
+def _dynamic_iota(node: Node) -> Expr:
+    return iota_along(node, node.integer("iota_dimension"), _declared_sizes(node, node.sizes(0)))
+
+
+@converts("real_dynamic_slice")
+def _real_dynamic_slice(node: Node) -> Expr:
+    node.expect_operands(4)
+    rank = len(node.shape())
+    starts, limits, strides = (node.sizes(i) for i in (1, 2, 3))
+    if not len(starts) == len(limits) == len(strides) == rank:
+        raise RelvmFormatError(f"expected {rank} starts, limits and strides")
+    sizes = [
+        limit - start if stride == 1 else (limit - start + stride - 1) // stride
+        for start, limit, stride in zip(starts, limits, strides, strict=True)
+    ]
+    result = TensorType(node.dtype(), _declared_sizes(node, sizes))
+    first, step = vector(node, starts), vector(node, strides)
+    kernel = slice_kernel(node.importer.unique_name("slice"), node.type(), first.tensor_type, step.tensor_type, result)
+    return node.call_kernel(kernel, [node.operands[0], first, step], [result])
+
+
+def vector(node: Node, sizes: Sequence[AnyDim]) -> Expr:
+    """Return sizes, which can be symbolic, as a vector of i64."""
+    if all(isinstance(size, int) for size in sizes):
+        from relvm.ir.expr import constant
+
+        return constant(list(sizes), I64)
+    parts = [
+        node.number(size, I64) if isinstance(size, int) else node.emit(ops.to_tensor(DimValue(size), dtype="i64"))
+        for size in sizes
+    ]
+    rows = [node.reshaped(part, (1,)) for part in parts]
+    return rows[0] if len(rows) == 1 else node.emit(ops.concat(*rows, axis=0))
+
+
+def padded_dynamically(
+    node: Node, x: Expr, value: Expr, low: Sequence[AnyDim], high: Sequence[AnyDim], interior: Sequence[AnyDim]
+) -> Expr:
+    """Return x padded with elements `value`, whose numbers can be symbolic."""
+    sizes = [
+        size + before + after + (size - 1) * between
+        for size, before, after, between in zip(x.tensor_type.known_shape, low, high, interior, strict=True)
+    ]
+    result = TensorType(x.known_element_type, tuple(sizes))
+    first, between = vector(node, low), vector(node, interior)
+    kernel = pad_kernel(
+        node.importer.unique_name("pad"),
+        x.tensor_type,
+        value.tensor_type,
+        first.tensor_type,
+        between.tensor_type,
+        result,
+    )
+    return node.call_kernel(kernel, [x, value, first, between], [result])
+
+
+@converts("dynamic_pad")
+def _dynamic_pad(node: Node) -> Expr:
+    """The number of elements to add can be known only at run time, but must then not be negative."""
+    node.expect_operands(5)
+    x, value = node.operands[:2]
+    low, high, interior = (node.sizes(i) for i in (2, 3, 4))
+    if not len(low) == len(high) == len(interior) == len(node.shape()):
+        raise RelvmFormatError(f"expected {len(node.shape())} numbers of elements before, after and between")
+    return node.importer.with_shape(
+        padded_dynamically(node, x, value, low, high, interior),
+        _declared_sizes(
+            node,
+            [
+                size + before + after + (size - 1) * between
+                for size, before, after, between in zip(node.shape(), low, high, interior, strict=True)
+            ],
+        ),
+    )
+
+
+refuses("Shape arguments cannot be set; only the static part of a type is supported", "set_dimension_size")

@@ -1,0 +1,217 @@
+"""Operations with regions of scalar code: reductions, windows, scatters, sorts and maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.frontend.common.indexed_kernels import ScatterDimensions, check_scatter, scatter_kernel
+from relvm.frontend.common.scalar_code import ScalarFunction, combiner, scalar_function
+from relvm.frontend.common.window_kernels import (
+    Window,
+    map_kernel,
+    reduce_kernel,
+    reduce_window_kernel,
+    select_and_scatter_kernel,
+    sort_kernel,
+)
+from relvm.frontend.stablehlo.ops.control_flow import run_block
+from relvm.frontend.stablehlo.ops.elementwise import total_order_key, unified
+from relvm.frontend.stablehlo.registry import Node, converts
+from relvm.ir.dtypes import BOOL, I8, I64, DType
+from relvm.ir.expr import Block, Expr, Shape, Tuple, Var
+from relvm.ir.operator import Operator
+from relvm.ir.types import TensorType, TupleType, Type
+
+# Combiners and the operators that reduce with them.
+_REDUCTIONS: dict[str, tuple[Operator, Operator]] = {
+    "add": (ops.sum, ops.add),
+    "multiply": (ops.prod, ops.multiply),
+    "maximum": (ops.max, ops.maximum),
+    "minimum": (ops.min, ops.minimum),
+}
+
+
+def scalar_region(node: Node, index: int, dtypes: Sequence[DType]) -> tuple[list[Var], Block]:
+    """Import a region of scalar code.  Return the variables of its parameters, and its block.
+
+    dtypes: the dtypes of the parameters.
+    """
+    block = node.block(index, len(dtypes))
+    params = [Var(f"element{i}", type=TensorType(dtype, ())) for i, dtype in enumerate(dtypes)]
+
+    def body() -> Expr:
+        results = run_block(node, block, list(params))
+        return results[0] if len(results) == 1 else Tuple(tuple(results))
+
+    with node.importer.inlining():
+        return params, node.importer.builder.block(body)
+
+
+def scalar_code(node: Node, index: int, dtypes: Sequence[DType], results: Sequence[DType]) -> ScalarFunction:
+    """Return the function of a region of scalar code.   results: the dtypes that it must return."""
+    params, block = scalar_region(node, index, dtypes)
+    _expect_results(index, block, results)
+    return scalar_function(params, block)
+
+
+def _expect_results(index: int, block: Block, results: Sequence[DType]) -> None:
+    found = block.result.type.fields if isinstance(block.result.type, TupleType) else (block.result.type,)
+    expected = tuple(TensorType(dtype, ()) for dtype in results)
+    if tuple(found) != expected:
+        raise RelvmTypeError(
+            f"region {index} returns ({', '.join(map(str, found))}), expected ({', '.join(map(str, expected))})"
+        )
+
+
+def halves(node: Node) -> tuple[list[Expr], list[Expr]]:
+    """Return the operands as two lists of the same length, such as inputs and initial values."""
+    count = len(node.operands) // 2
+    if not count or len(node.operands) % 2:
+        raise RelvmFormatError(f"expected pairs of operands, got {len(node.operands)} operands")
+    return node.operands[:count], node.operands[count:]
+
+
+def _types(exprs: Sequence[Expr]) -> list[TensorType]:
+    return [expr.tensor_type for expr in exprs]
+
+
+def _results(types: Sequence[TensorType]) -> Type:
+    return types[0] if len(types) == 1 else TupleType(tuple(types))
+
+
+@converts("reduce")
+def _reduce(node: Node) -> Expr | tuple[Expr, ...]:
+    """With any reducer.  Sums, products, minima and maxima are reduced as such, in an unspecified order."""
+    inputs, inits = halves(node)
+    inputs = unified(node, *range(len(inputs)))
+    shape = inputs[0].tensor_type.known_shape
+    axes = node.integers("dimensions")
+    if len(set(axes)) != len(axes) or not all(0 <= axis < len(shape) for axis in axes):
+        raise RelvmFormatError(f"dimensions is {list(axes)}, expected distinct axes below {len(shape)}")
+    dtypes = [init.known_element_type for init in inits]
+    params, block = scalar_region(node, 0, dtypes * 2)
+    _expect_results(0, block, dtypes)
+    known = combiner(params, block)
+    if known in _REDUCTIONS and inputs[0].element_type == dtypes[0]:
+        reduce, combine = _REDUCTIONS[known]
+        return node.rounded(lambda x, init: combine(reduce(x, axes=axes), init), inputs[0], inits[0])
+    kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    types = [TensorType(dtype, kept) for dtype in dtypes]
+    inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
+    name = node.importer.unique_name("reduce")
+    kernel = reduce_kernel(name, _types(inputs), _types(inits), types, axes, scalar_function(params, block))
+    return node.call_kernel(kernel, [*inputs, *inits], types)
+
+
+def window_of(node: Node, rank: int) -> Window:
+    """Return the windows that the attributes of an operation describe."""
+    return Window(
+        node.integers("window_dimensions", rank),
+        node.integers("window_strides", rank, 1),
+        node.integers("window_dilations", rank, 1),
+        node.integers("base_dilations", rank, 1),
+        node.padding("padding", rank),
+    )
+
+
+@converts("reduce_window")
+def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
+    """With any reducer.  Padding has the initial values."""
+    inputs, inits = halves(node)
+    inputs = unified(node, *range(len(inputs)))
+    shape = inputs[0].tensor_type.known_shape
+    window = window_of(node, len(shape))
+    dtypes = [init.known_element_type for init in inits]
+    combine = scalar_code(node, 0, dtypes * 2, dtypes)
+    types = [TensorType(dtype, window.shape(shape)) for dtype in dtypes]
+    inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
+    name = node.importer.unique_name("reduce_window")
+    kernel = reduce_window_kernel(name, _types(inputs), _types(inits), types, window, combine)
+    return node.call_kernel(kernel, [*inputs, *inits], types)
+
+
+@converts("select_and_scatter")
+def _select_and_scatter(node: Node) -> Expr | tuple[Expr, ...]:
+    node.expect_operands(3)
+    x, source, init = node.operands
+    rank, dtype = len(node.shape()), node.dtype()
+    sizes = node.integers("window_dimensions", rank, 1)
+    strides = node.integers("window_strides", rank, 1)
+    ones = (1,) * rank
+    window = Window(sizes, strides, ones, ones, node.padding("padding", rank))
+    expected = window.shape(node.shape())
+    source = node.importer.with_shape(source, expected)
+    select = scalar_code(node, 0, [dtype, dtype], [BOOL])
+    combine = scalar_code(node, 1, [dtype, dtype], [dtype])
+    name = node.importer.unique_name("select_and_scatter")
+    kernel = select_and_scatter_kernel(
+        name, x.tensor_type, source.tensor_type, init.tensor_type, window, select, combine
+    )
+    return node.call_kernel(kernel, [x, source, init], [x.tensor_type])
+
+
+@converts("scatter")
+def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
+    """Updates outside the operand are ignored.  Updates of the same element are combined in row-major order."""
+    count = (len(node.operands) - 1) // 2
+    if count < 1 or len(node.operands) != 2 * count + 1:
+        raise RelvmFormatError(f"expected operands, indices and as many updates, got {len(node.operands)} operands")
+    xs = unified(node, *range(count))
+    indices = node.operands[count]
+    updates = unified(node, *range(count + 1, 2 * count + 1))
+    dims = ScatterDimensions(
+        node.integers("update_window_dims"),
+        node.integers("inserted_window_dims"),
+        node.integers("input_batching_dims"),
+        node.integers("scatter_indices_batching_dims"),
+        node.integers("scatter_dims_to_operand_dims"),
+        node.integer("index_vector_dim", 0),
+    )
+    check_scatter(xs[0].tensor_type, indices.tensor_type, updates[0].tensor_type, dims)
+    dtypes = [x.known_element_type for x in xs]
+    combine = scalar_code(node, 0, dtypes * 2, dtypes)
+    name = node.importer.unique_name("scatter")
+    kernel = scatter_kernel(name, _types(xs), indices.tensor_type, _types(updates), dims, combine)
+    return node.call_kernel(kernel, [*xs, indices, *updates], _types(xs))
+
+
+@converts("sort")
+def _sort(node: Node) -> Expr | tuple[Expr, ...]:
+    """With any comparator.  The sort is always stable."""
+    xs = unified(node)
+    shape = xs[0].tensor_type.known_shape
+    axis = node.integer("dimension", -1)
+    if not -len(shape) <= axis < len(shape):
+        raise RelvmFormatError(f"dimension is {axis}, expected an axis of a tensor of rank {len(shape)}")
+    axis %= len(shape)
+    dtypes = [x.known_element_type for x in xs]
+    comes_first = scalar_code(node, 0, [dtype for dtype in dtypes for _ in range(2)], [BOOL])
+    kernel = sort_kernel(node.importer.unique_name("sort"), _types(xs), axis, comes_first)
+    types = [TensorType(I64, shape), TensorType(I64, (2, *shape))]
+    order, _ = node.as_tuple(node.call_kernel(kernel, xs, types))
+    results = tuple(node.emit(ops.gather_elements(x, order, axis=axis)) for x in xs)
+    return results
+
+
+@converts("map")
+def _map(node: Node) -> Expr | tuple[Expr, ...]:
+    xs = unified(node)
+    dtypes = [x.known_element_type for x in xs]
+    result = node.result_dtype()
+    function = scalar_code(node, 0, dtypes, [result])
+    types = [TensorType(result, xs[0].tensor_type.known_shape)]
+    kernel = map_kernel(node.importer.unique_name("map"), _types(xs), types, function)
+    return node.call_kernel(kernel, xs, types)
+
+
+@converts("chlo.top_k")
+def _top_k(node: Node) -> tuple[Expr, ...]:
+    """In descending order.  Floats have the total order of IEEE 754: NaN is the largest, and -NaN the least."""
+    x, k = node.operands[0], node.integer("k")
+    shape = (*node.shape()[:-1], k)
+    dtype = node.dtype()
+    key = node.cast(x, I8) if dtype.is_bool else node.emit(total_order_key(node, x)) if dtype.is_float else x
+    positions = node.emit(ops.argtopk(key, Shape(shape), axis=-1))
+    return node.emit(ops.gather_elements(x, positions, axis=-1)), node.cast(positions, node.result_dtype(1))

@@ -1,0 +1,34 @@
+"""Reading of StableHLO programs: the text form or a portable artifact, recognized by the content."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from relvm.errors import RelvmFormatError, expect_type
+from relvm.frontend.stablehlo.program import Program
+from relvm.frontend.stablehlo_file import BYTECODE_MAGIC
+from relvm.runtime.file_io import read_buffer
+
+
+def read_program(model: str | os.PathLike[str] | bytes | bytearray | memoryview, name: str = "model") -> Program:
+    """Return the program in a file or in memory.   The arguments and errors are those of `from_stablehlo`."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        data, place = bytes(model), name
+    else:
+        expect_type("from_stablehlo: model", model, (str, os.PathLike), "a path or bytes")
+        data, place = bytes(read_buffer(Path(model))), str(model)
+    if data[:4] == BYTECODE_MAGIC:
+        from relvm.frontend.stablehlo.bytecode_reader import read_bytecode
+
+        return read_bytecode(data, place)
+    from relvm.frontend.stablehlo.text_reader import read_text
+
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise RelvmFormatError(
+            f"{place}: expected a StableHLO program: MLIR text in UTF-8, or a portable artifact, which begins with"
+            f" ML\\xefR (byte {error.start} is neither)"
+        ) from None
+    return read_text(text, place)

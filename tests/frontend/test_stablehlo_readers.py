@@ -1,0 +1,211 @@
+"""The readers of StableHLO programs: both forms of the text, and portable artifacts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from frontend.stablehlo_artifact import artifact
+from frontend.stablehlo_programs import CASES
+
+from relvm import vm
+from relvm.errors import RelvmError, RelvmFormatError, RelvmSyntaxError, RelvmUnsupportedError
+from relvm.frontend.stablehlo import from_stablehlo
+from relvm.frontend.stablehlo.importer import import_program
+from relvm.frontend.stablehlo.program import Block, Elements, Program, Symbol
+from relvm.frontend.stablehlo.read_program import read_program
+from relvm.frontend.stablehlo.text_reader import read_text
+from relvm.ir.printer import print_module
+
+ADD = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  BODY\n}"
+
+
+def read(body: str) -> Program:
+    return read_text(ADD.replace("BODY", body), "x.mlir")
+
+
+def described(program: Program) -> list[Any]:
+    """Return a program as lists that can be compared, without names and places."""
+
+    def block(each: Block, numbers: dict[Any, int]) -> list[Any]:
+        for argument in each.arguments:
+            numbers[argument] = len(numbers)
+        lines: list[Any] = [[argument.type for argument in each.arguments]]
+        for operation in each.operations:
+            attributes = {
+                key: value.array.tolist() if isinstance(value, Elements) else getattr(value, "name", value)
+                for key, value in operation.attributes.items()
+                if key not in ("compare_type", "precision_config") and value not in ((), "")
+            }
+            for result in operation.results:
+                numbers[result] = len(numbers)
+            name = "return" if operation.name.endswith(".return") else operation.name
+            lines.append([name, [numbers[operand] for operand in operation.operands], attributes])
+            lines += [block(inner, numbers) for region in operation.regions for inner in region.blocks]
+        return lines
+
+    return [(each.name, each.type, block(each.body, {})) for each in program.functions.values()]
+
+
+def test_the_generic_form_is_the_same_program() -> None:
+    pretty = read(
+        "%c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>\n"
+        "%1 = stablehlo.compare GT, %x, %0, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n"
+        "%2 = stablehlo.select %1, %x, %0 : tensor<2xi1>, tensor<2xf32>\n"
+        "%3 = stablehlo.pad %2, %c, low = [1], high = [0], interior = [2]\n"
+        "  : (tensor<2xf32>, tensor<f32>) -> tensor<5xf32>\n"
+        "%5 = stablehlo.slice %3 [1:5:3] : (tensor<5xf32>) -> tensor<2xf32>\nreturn %5 : tensor<2xf32>"
+    )
+    generic = read_text(
+        """"builtin.module"() ({
+  "func.func"() <{function_type = (tensor<2xf32>) -> tensor<2xf32>, sym_name = "main"}> ({
+  ^bb0(%arg: tensor<2xf32>):
+    %a = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %b = "stablehlo.constant"() {value = dense<"0x0000803F00000040"> : tensor<2xf32>} : () -> tensor<2xf32>
+    %1 = "stablehlo.compare"(%arg, %b) {comparison_direction = #stablehlo<comparison_direction GT>,
+        compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %2 = "stablehlo.select"(%1, %arg, %b) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %3 = "stablehlo.pad"(%2, %a) {edge_padding_low = dense<1> : tensor<1xi64>, edge_padding_high = array<i64: 0>,
+        interior_padding = dense<[2]> : tensor<1xi64>} : (tensor<2xf32>, tensor<f32>) -> tensor<5xf32>
+    %4 = "stablehlo.slice"(%3) <{start_indices = array<i64: 1>, limit_indices = array<i64: 5>,
+        strides = array<i64: 3>}> : (tensor<5xf32>) -> tensor<2xf32>
+    "func.return"(%4) : (tensor<2xf32>) -> ()
+  }) : () -> ()
+}) {name.of = "anything"} : () -> ()""",
+        "x.mlir",
+    )
+    assert described(pretty) == described(generic)
+
+
+def test_aliases_and_locations() -> None:
+    text = """
+#loc1 = loc("model.py":3:7)
+!vector = tensor<2xf32>
+module @m {
+  func.func public @main(%x: !vector loc("x")) -> (!vector {jax.result_info = "[0]"}) {
+    %0 = stablehlo.add %x, %x : !vector loc(#loc2)
+    return %0 : !vector loc(#loc1)
+  } loc(unknown)
+} loc(#loc1)
+#loc2 = loc("jit(f)/add"(#loc1))
+"""
+    (add, _) = read_text(text, "x.mlir").functions["main"].body.operations
+    assert add.location == "jit(f)/add (model.py:3:7)" and add.place == "x.mlir:6:10"
+    (binding,) = import_program(read_text(text, "x.mlir")).functions[0].block.bindings
+    assert binding.var.origins == ("model.py:3:7",)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return %y : tensor<2xf32>", "x.mlir:2:10: %y is not defined"),
+        ("%0 = stablehlo.add %x, %x : tensor<2xf32", "x.mlir:3:1: expected '>'"),
+        ("%0 = stablehlo.add %x %x : tensor<2xf32>", "x.mlir:2:25: expected"),
+        ("%0:2 = stablehlo.add %x, %x : tensor<2xf32>", "stablehlo.add has 1 results, but 2 names"),
+        ("%x = stablehlo.add %x, %x : tensor<2xf32>", "%x is defined twice"),
+        ("%0 = stablehlo.exponential %x : (tensor<3xf32>) -> tensor<2xf32>", "the stated types are (tensor<3xf32>)"),
+        ("%0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<2xf32>", "has 3 elements, expected 2"),
+        ("%0 = stablehlo.constant dense<[1.0, 2.0> : tensor<2xf32>", "the lists of elements are malformed"),
+        ('%0 = stablehlo.constant dense<"0x00"> : tensor<2xf32>', "has 1 bytes"),
+        ("%0 = stablehlo.constant dense<300> : tensor<2xi8>", "out of the range of int8"),
+        ("%0 = stablehlo.constant dense<1> : tensor<9999999x9999999x9999999xi8>", "more than 1099511627776 elements"),
+        ("%0 = stablehlo.iota dim = x : tensor<2xf32>", "x.mlir:2:29: expected an integer, got 'x'"),
+        ("%0 = frobnicate %x", "x.mlir:2:8: expected an operation such as stablehlo.add, got 'frobnicate'"),
+        ("%0 = stablehlo.add %x, %x : !alias", "the alias !alias is not defined"),
+        ("{" * 5, "expected an operation"),
+        ("%0 = stablehlo.constant " + "[" * 500, "nested deeper than 64 levels"),
+    ],
+)
+def test_errors_tell_the_line_and_the_column(body: str, message: str) -> None:
+    with pytest.raises((RelvmSyntaxError, RelvmFormatError)) as raised:
+        read(body)
+    assert message in str(raised.value)
+
+
+def test_what_is_not_supported_is_told_at_once() -> None:
+    text = ADD.replace(
+        "BODY",
+        "%0 = stablehlo.custom_call @cuda_kernel(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "%1 = stablehlo.add %0, %0 : tensor<2xf32>\n"
+        '%2 = "stablehlo.all_reduce"(%x) : (tensor<2xf32>) -> tensor<2xf32>\n'
+        "%3 = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xcomplex<f32>>\nreturn %1 : tensor<2xf32>",
+    )
+    with pytest.raises(RelvmUnsupportedError) as raised:
+        from_stablehlo(text.encode())
+    message = str(raised.value)
+    assert message.startswith("model: 3 operations cannot be imported:")
+    assert "2:8: stablehlo.custom_call: custom calls of cuda_kernel are not supported" in message
+    assert "communication between processes is not supported" in message
+    assert "complex numbers are not supported" in message
+
+
+@pytest.mark.parametrize("version", [1, 3, 4, 6])
+@pytest.mark.parametrize(
+    "name", ["compare", "pad", "while", "reduce two tensors", "dot_general in batches", "gather clamps", "if"]
+)
+def test_artifacts_are_the_same_programs(name: str, version: int) -> None:
+    program = read_text(CASES[name].text, "x.mlir")
+    data = artifact(program, version=version)
+    assert described(read_program(data)) == described(program)
+    found, expected = (print_module(import_program(each)) for each in (read_program(data), program))
+    assert found.count("\n") == expected.count("\n")
+
+
+def test_an_artifact_runs() -> None:
+    case = CASES["while"]
+    data = artifact(read_text(case.text, "x.mlir"))
+    machine = vm.VirtualMachine(vm.build(from_stablehlo(data), target="bytecode"))
+    for found, expected in zip(machine["main"](*case.args), case.results, strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_newer_artifacts_are_refused_by_version() -> None:
+    program = read_text(CASES["compare"].text, "x.mlir")
+    with pytest.raises(RelvmFormatError, match=r"has version 2\.0\.0 of StableHLO, but relvm reads versions up to"):
+        read_program(artifact(program, producer="StableHLO_v2.0.0"))
+    with pytest.raises(
+        RelvmFormatError, match="expected a portable artifact of StableHLO, got MLIR bytecode of 'MLIR21'"
+    ):
+        read_program(artifact(program, producer="MLIR21"))
+
+
+def test_every_prefix_of_an_artifact_is_refused() -> None:
+    data = artifact(read_text(CASES["reduce two tensors"].text, "x.mlir"))
+    for size in range(4, len(data)):
+        with pytest.raises(RelvmFormatError):
+            read_program(data[:size])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_programs_raise_typed_errors(seed: int) -> None:
+    """Mutated texts and artifacts are imported, or raise an error of relvm."""
+    chance = random.Random(seed)
+    names = sorted(CASES)
+    for _ in range(60):
+        text = CASES[chance.choice(names)].text
+        if chance.random() < 0.5:
+            characters = list(text)
+            for _ in range(chance.randint(1, 4)):
+                at = chance.randrange(len(characters))
+                characters[at : at + chance.randint(0, 3)] = chance.choice(
+                    ["<", ">", "%a", "[", "0x", "-1", '"', "", "?"]
+                )
+            data = "".join(characters).encode()
+        else:
+            name = chance.choice(["compare", "pad", "while", "reduce two tensors", "gather clamps", "if"])
+            damaged = bytearray(artifact(read_text(CASES[name].text, "x.mlir"), version=chance.choice([1, 6])))
+            for _ in range(chance.randint(1, 4)):
+                damaged[chance.randrange(5, len(damaged))] = chance.choice([0, 1, 3, 127, 255, chance.randrange(256)])
+            data = bytes(damaged)
+        try:
+            from_stablehlo(data)
+        except RelvmError as error:
+            assert str(error)
+
+
+def test_a_symbol_is_not_a_string() -> None:
+    program = read("%0 = call @main(%x) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>")
+    assert program.functions["main"].body.operations[0].attributes["callee"] == Symbol("main")
