@@ -25,6 +25,7 @@ MODULES = (
     "relvm.frontend.script",
     "relvm.frontend.text",
     "relvm.frontend.onnx",
+    "relvm.frontend.stablehlo",
     "relvm.frontend.weights",
     "relvm.ir",
     "relvm.explore",
