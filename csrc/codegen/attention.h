@@ -193,17 +193,8 @@ static inline void rvm_attention_zero_weights(int64_t keys, int64_t width, const
   for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
 }
 
-/* Computes row r of the attention, for r < rows, in out[r * columns + j] for j < width, where `columns` is width
-   rounded up to a multiple of RVM_TILE_STEP.  If all keys are processed together, the exponentials are divided by their
-   sum before the product with v, else after.
-
-   rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
-   see, whose score becomes `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
-
-   scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
-   where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number
-   rounded up to a multiple of PANEL, and PANEL their number rounded up to a multiple of RVM_TILE_STEP. */
-static RVM_NOINLINE void rvm_attention(const rvm_attention_arguments *args) {
+/* The body of rvm_attention. */
+static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *args) {
   const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
   const int64_t columns = rvm_attention_rounded(width);
   const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
@@ -254,5 +245,17 @@ static RVM_NOINLINE void rvm_attention(const rvm_attention_arguments *args) {
       rvm_attention_divide(width, softmax[r].total, out + r * columns);
   }
 }
+
+/* Computes row r of the attention, for r < rows, in out[r * columns + j] for j < width, where `columns` is width
+   rounded up to a multiple of RVM_TILE_STEP.  If all keys are processed together, the exponentials are divided by their
+   sum before the product with v, else after.
+
+   rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
+   see, whose score becomes `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
+
+   scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
+   where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number
+   rounded up to a multiple of PANEL, and PANEL their number rounded up to a multiple of RVM_TILE_STEP. */
+RVM_OUT_OF_LINE(void rvm_attention(const rvm_attention_arguments *args), rvm_attend(args);)
 
 #endif

@@ -68,8 +68,7 @@ static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(tree_leaf)(const RVM_TREE_ARG
   const uint32_t leaf = (uint32_t)number < args->leaves ? (uint32_t)number : (uint32_t)args->leaves - 1;
   if (args->entries == 0) {
     const RVM_TREE_TYPE *values = args->values + leaf * targets;
-    for (int64_t k = 0; k < targets; k++)
-      totals[k] = RVM_TREE_NAME(tree_aggregate)(aggregate, totals[k], values[k]);
+    for (int64_t k = 0; k < targets; k++) totals[k] = RVM_TREE_NAME(tree_aggregate)(aggregate, totals[k], values[k]);
     return;
   }
   const int64_t first = args->starts[leaf] < 0 ? 0 : args->starts[leaf], stop = args->starts[leaf + 1];
@@ -80,18 +79,8 @@ static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(tree_leaf)(const RVM_TREE_ARG
   }
 }
 
-/* Aggregates the values of the leaves that each row reaches in `trees` trees to the totals of the row, in the order of
-   the trees.
-
-   x: `rows` rows of a block of rvm_tree_columns, of `columns` + 1 elements.
-   roots, depths: of each tree, the root and the length of the longest path.
-   steps: an upper limit on the depths.
-   nodes: `node_count` records (see above), at least one, whose offsets have `offset_bits` bits.
-   targets: the number of totals of a row.  If it is 1, the threshold of a leaf is its value.  Otherwise its bits are
-   a number of a leaf, below `leaves`.
-   entries: if 0, `values` has a row of `targets` values for each leaf.  Otherwise leaf i has the elements
-   [starts[i], starts[i + 1]) of `values`, whose targets are the same elements of `entry_targets`. */
-static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * args) {
+/* The body of the function below. */
+static inline RVM_ALWAYS_INLINE void RVM_TREE_NAME(evaluate_trees)(const RVM_TREE_ARGUMENTS(trees) * args) {
 #if RVM_TREE_IS_F32 && defined RVM_TREE_VECTORS
   if (args->columns < 1 << 26) { /* otherwise, the indices of a gather are too small */
     rvm_tree_vectors(args);
@@ -106,7 +95,8 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
     for (int64_t r = 0; r < whole; r += RVM_TREE_LANES) {
       const uint32_t root = (uint32_t)args->roots[t];
       for (int lane = 0; lane < RVM_TREE_LANES; lane++) at[lane] = root < last ? root : last;
-      RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, stride, args->depths[t] < args->steps ? args->depths[t] : args->steps, at);
+      RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, stride,
+                               args->depths[t] < args->steps ? args->depths[t] : args->steps, at);
       for (int lane = 0; lane < RVM_TREE_LANES; lane++)
         RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + (r + lane) * targets);
     }
@@ -121,11 +111,23 @@ static RVM_NOINLINE void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * 
         steps = args->depths[tree] > steps ? args->depths[tree] : steps;
       }
       RVM_TREE_NAME(tree_walk)(args, args->x + r * stride, 0, steps < args->steps ? steps : args->steps, at);
-      for (int lane = 0; lane < count; lane++)
-        RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + r * targets);
+      for (int lane = 0; lane < count; lane++) RVM_TREE_NAME(tree_leaf)(args, at[lane], args->totals + r * targets);
     }
   }
 }
+
+/* Aggregates the values of the leaves that each row reaches in `trees` trees to the totals of the row, in the order of
+   the trees.
+
+   x: `rows` rows of a block of rvm_tree_columns, of `columns` + 1 elements.
+   roots, depths: of each tree, the root and the length of the longest path.
+   steps: an upper limit on the depths.
+   nodes: `node_count` records (see above), at least one, whose offsets have `offset_bits` bits.
+   targets: the number of totals of a row.  If it is 1, the threshold of a leaf is its value.  Otherwise its bits are
+   a number of a leaf, below `leaves`.
+   entries: if 0, `values` has a row of `targets` values for each leaf.  Otherwise leaf i has the elements
+   [starts[i], starts[i + 1]) of `values`, whose targets are the same elements of `entry_targets`. */
+RVM_OUT_OF_LINE(void RVM_TREE_NAME(trees)(const RVM_TREE_ARGUMENTS(trees) * args), RVM_TREE_NAME(evaluate_trees)(args);)
 
 #undef RVM_TREE_ARGUMENTS
 #undef RVM_TREE_NAME

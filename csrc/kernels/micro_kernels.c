@@ -619,47 +619,47 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
 }
 
 /* Both functions for each dtype.  A portion of rvm_trees is some of the trees. */
-#define RUN_TREES(dtype, T)                                                                                         \
-  static int run_rvm_tree_columns_##dtype(rvm_tree_columns_##dtype##_arguments args,                                \
-                                          const rvm_tree_columns_##dtype##_buffers *buffers,                        \
-                                          const rvm_micro_watch *watch) {                                           \
-    const double work = (double)args.rows * (double)(args.count + 1);                                               \
-    EXPECT_WORK(work, 0x1p26);                                                                                      \
-    EXPECT(args.features >= 1 || work == 0);                                                                        \
-    EXPECT_RANGE(columns, 0, args.count);                                                                           \
-    EXPECT_RANGE(x, 0, args.rows * args.features);                                                                  \
-    EXPECT_RANGE(block, 0, args.rows *(args.count + 1));                                                            \
-    SPEND((int64_t)work);                                                                                           \
-    rvm_tree_columns_##dtype(&args);                                                                                \
-    return RVM_MICRO_DONE;                                                                                          \
-  }                                                                                                                 \
-  static int run_rvm_trees_##dtype(rvm_trees_##dtype##_arguments args, const rvm_trees_##dtype##_buffers *buffers,  \
-                                   const rvm_micro_watch *watch) {                                                  \
-    const int64_t trees = args.trees, leaves = args.targets == 1 ? 0 : args.leaves;                                 \
-    if (args.rows == 0 || trees == 0 || args.targets == 0) return RVM_MICRO_DONE;                                   \
-    /* A tree of a row: its steps, the lanes without a row or a tree, and the values of the leaf. */                \
-    const double work = (double)args.rows * ((double)args.steps * RVM_TREE_LANES + (double)args.targets + 1) * 4;   \
-    EXPECT_WORK(work, 0x1p30);                                                                                      \
-    EXPECT(args.node_count >= 1 && args.offset_bits >= 1 && args.offset_bits <= 32);                                \
-    EXPECT(args.offset_bits < (int64_t)sizeof(T) * 8 && (args.targets == 1 || leaves >= 1));                        \
-    EXPECT_RANGE(x, 0, args.rows *(args.columns + 1));                                                              \
-    EXPECT_RANGE(totals, 0, args.rows * args.targets);                                                              \
-    EXPECT_RANGE(roots, 0, trees);                                                                                  \
-    EXPECT_RANGE(depths, 0, trees);                                                                                 \
-    EXPECT_ELEMENTS(8, nodes, 0, args.node_count *(int64_t)(sizeof(T) / 4));                                        \
-    EXPECT_RANGE(starts, 0, leaves > 0 && args.entries > 0 ? leaves + 1 : 0);                                       \
-    EXPECT_RANGE(entry_targets, 0, leaves > 0 ? args.entries : 0);                                                  \
-    EXPECT_RANGE(values, 0, args.entries > 0 && leaves > 0 ? args.entries : leaves * args.targets);                 \
-    const int64_t most = portion_size((int64_t)work / 8, RVM_TREE_LANES);                                           \
-    for (int64_t t = 0; t < trees; t += most) {                                                                     \
-      rvm_trees_##dtype##_arguments part = args;                                                                    \
-      part.trees = min_i64(trees - t, most);                                                                        \
-      part.roots = args.roots + t;                                                                                  \
-      part.depths = args.depths + t;                                                                                \
-      SPEND((int64_t)(work / RVM_TREE_LANES) * part.trees);                                                         \
-      rvm_trees_##dtype(&part);                                                                                     \
-    }                                                                                                               \
-    return RVM_MICRO_DONE;                                                                                          \
+#define RUN_TREES(dtype, T)                                                                                        \
+  static int run_rvm_tree_columns_##dtype(rvm_tree_columns_##dtype##_arguments args,                               \
+                                          const rvm_tree_columns_##dtype##_buffers *buffers,                       \
+                                          const rvm_micro_watch *watch) {                                          \
+    const double work = (double)args.rows * (double)(args.count + 1);                                              \
+    EXPECT_WORK(work, 0x1p26);                                                                                     \
+    EXPECT(args.features >= 1 || work == 0);                                                                       \
+    EXPECT_RANGE(columns, 0, args.count);                                                                          \
+    EXPECT_RANGE(x, 0, args.rows * args.features);                                                                 \
+    EXPECT_RANGE(block, 0, args.rows * (args.count + 1));                                                          \
+    SPEND((int64_t)work);                                                                                          \
+    rvm_tree_columns_##dtype(&args);                                                                               \
+    return RVM_MICRO_DONE;                                                                                         \
+  }                                                                                                                \
+  static int run_rvm_trees_##dtype(rvm_trees_##dtype##_arguments args, const rvm_trees_##dtype##_buffers *buffers, \
+                                   const rvm_micro_watch *watch) {                                                 \
+    const int64_t trees = args.trees, leaves = args.targets == 1 ? 0 : args.leaves;                                \
+    if (args.rows == 0 || trees == 0 || args.targets == 0) return RVM_MICRO_DONE;                                  \
+    /* A tree of a row: its steps, the lanes without a row or a tree, and the values of the leaf. */               \
+    const double work = (double)args.rows * ((double)args.steps * RVM_TREE_LANES + (double)args.targets + 1) * 4;  \
+    EXPECT_WORK(work, 0x1p30);                                                                                     \
+    EXPECT(args.node_count >= 1 && args.offset_bits >= 1 && args.offset_bits <= 32);                               \
+    EXPECT(args.offset_bits < (int64_t)sizeof(T) * 8 && (args.targets == 1 || leaves >= 1));                       \
+    EXPECT_RANGE(x, 0, args.rows * (args.columns + 1));                                                            \
+    EXPECT_RANGE(totals, 0, args.rows * args.targets);                                                             \
+    EXPECT_RANGE(roots, 0, trees);                                                                                 \
+    EXPECT_RANGE(depths, 0, trees);                                                                                \
+    EXPECT_ELEMENTS(8, nodes, 0, args.node_count * (int64_t)(sizeof(T) / 4));                                      \
+    EXPECT_RANGE(starts, 0, leaves > 0 && args.entries > 0 ? leaves + 1 : 0);                                      \
+    EXPECT_RANGE(entry_targets, 0, leaves > 0 ? args.entries : 0);                                                 \
+    EXPECT_RANGE(values, 0, args.entries > 0 && leaves > 0 ? args.entries : leaves * args.targets);                \
+    const int64_t most = portion_size((int64_t)work / 8, RVM_TREE_LANES);                                          \
+    for (int64_t t = 0; t < trees; t += most) {                                                                    \
+      rvm_trees_##dtype##_arguments part = args;                                                                   \
+      part.trees = min_i64(trees - t, most);                                                                       \
+      part.roots = args.roots + t;                                                                                 \
+      part.depths = args.depths + t;                                                                               \
+      SPEND((int64_t)(work / RVM_TREE_LANES) * part.trees);                                                        \
+      rvm_trees_##dtype(&part);                                                                                    \
+    }                                                                                                              \
+    return RVM_MICRO_DONE;                                                                                         \
   }
 RUN_TREES(f32, float)
 RUN_TREES(f64, double)

@@ -124,7 +124,7 @@ def opening_unit() -> str:
 
 _INCLUDE = re.compile(r'^#include "(.*\.h)"$', re.MULTILINE)
 # The headers with functions that the units of a library share (RVM_OUT_OF_LINE in compiler.h).
-_SHARED = ("conv_f32.h", "depthwise_f32.h", "gemm_f32.h", "gemm_int8.h", "gemm_quantized.h")
+_SHARED = ("attention.h", "conv_f32.h", "depthwise_f32.h", "gemm_f32.h", "gemm_int8.h", "gemm_quantized.h", "trees.h")
 
 
 def _header_text(name: str) -> str:
@@ -151,7 +151,7 @@ def shared_headers(units: Iterable[str]) -> list[str]:
 
 def shared_unit(header: str) -> str:
     """Return the text of the translation unit that defines the functions of a header that units share."""
-    others = "\n".join(f'#include "{name}"' for name in sorted(_included(header)))
+    others = "\n".join(f'#include "{name}"' for name in _SHARED if name in _included(header))
     define = "#undef RVM_OUT_OF_LINE\n#define RVM_OUT_OF_LINE RVM_DEFINED"
     return f'/* unit: functions of {header} */\n\n{others}\n\n{define}\n#include "{header}"\n'
 

@@ -114,10 +114,10 @@ class OnnxNode:
         """
         for attribute in self.proto.attribute:
             if attribute.name == name:
-                if attribute.type == attribute.INTS:
-                    return np.fromiter(attribute.ints, np.int64, len(attribute.ints))
-                if attribute.type == attribute.FLOATS:
-                    return np.fromiter(attribute.floats, np.float32, len(attribute.floats))
+                if attribute.type == ATTRIBUTE_TYPES["INTS"]:
+                    return np.array(attribute.ints, np.int64)
+                if attribute.type == ATTRIBUTE_TYPES["FLOATS"]:
+                    return np.array(attribute.floats, np.float32)
         return self.attribute(name)
 
     def string_indices(self, name: str, names: Sequence[str]) -> np.ndarray:
