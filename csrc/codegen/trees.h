@@ -180,13 +180,13 @@ static RVM_NOINLINE void rvm_tree_vectors(const rvm_trees_f32_arguments *args) {
 #define RVM_TREE_WORD uint32_t
 #define RVM_TREE_NAME(name) rvm_##name##_f32
 #define RVM_TREE_ARGUMENTS(name) rvm_##name##_f32_arguments
-#include "trees_of_dtype.h"
+#include "trees_of_dtype.def"
 
 #define RVM_TREE_TYPE double
 #define RVM_TREE_IS_F32 0
 #define RVM_TREE_WORD uint64_t
 #define RVM_TREE_NAME(name) rvm_##name##_f64
 #define RVM_TREE_ARGUMENTS(name) rvm_##name##_f64_arguments
-#include "trees_of_dtype.h"
+#include "trees_of_dtype.def"
 
 #endif
