@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.common.indexed_kernels import ScatterDimensions, check_scatter, scatter_kernel
 from relvm.frontend.common.scalar_code import ScalarFunction, combiner, scalar_function
 from relvm.frontend.common.window_kernels import (
@@ -16,7 +16,8 @@ from relvm.frontend.common.window_kernels import (
     select_and_scatter_kernel,
     sort_kernel,
 )
-from relvm.frontend.stablehlo.complex_numbers import flattened_parts, is_complex, regrouped
+from relvm.frontend.stablehlo.complex_numbers import flattened_parts, is_complex, real_type, regrouped
+from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.ops.control_flow import run_block
 from relvm.frontend.stablehlo.ops.elementwise import total_order_key, unified
 from relvm.frontend.stablehlo.registry import Node, converts
@@ -93,6 +94,22 @@ def _grouped(node: Node, found: Expr | tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(regrouped(node, [value.type for value in node.operation.results], node.as_tuple(found)))
 
 
+def _result_dtypes(node: Node) -> list[DType]:
+    """Return the dtypes of the results, in which a region computes: the declared ones, which can be wider."""
+    dtypes: list[DType] = []
+    for i in range(len(node.operation.results)):
+        declared = node.declared(i)
+        dtypes += [dtype_of_element(real_type(declared).element)] * (2 if is_complex(declared) else 1)
+    return dtypes
+
+
+def _promoted(node: Node, xs: Sequence[Expr], dtypes: Sequence[DType]) -> list[Expr]:
+    """Return tensors in the dtypes in which a region computes."""
+    if len(xs) != len(dtypes):
+        raise RelvmFormatError(f"expected {len(xs)} results, got {len(dtypes)}")
+    return [node.cast(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
+
+
 def _types(exprs: Sequence[Expr]) -> list[TensorType]:
     return [expr.tensor_type for expr in exprs]
 
@@ -109,16 +126,16 @@ def _reduce(node: Node) -> Expr | tuple[Expr, ...]:
     axes = node.integers("dimensions")
     if len(set(axes)) != len(axes) or not all(0 <= axis < len(shape) for axis in axes):
         raise RelvmFormatError(f"dimensions is {list(axes)}, expected distinct axes below {len(shape)}")
-    dtypes = [init.known_element_type for init in inits]
+    dtypes = _result_dtypes(node)
+    inputs, inits = _promoted(node, inputs, dtypes), _promoted(node, inits, dtypes)
     params, block = scalar_region(node, 0, dtypes * 2)
     _expect_results(0, block, dtypes)
     known = combiner(params, block)
-    if known in _REDUCTIONS and inputs[0].element_type == dtypes[0]:
+    if known in _REDUCTIONS:
         reduce, combine = _REDUCTIONS[known]
         return node.rounded(lambda x, init: combine(reduce(x, axes=axes), init), inputs[0], inits[0])
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
     types = [TensorType(dtype, kept) for dtype in dtypes]
-    inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
     name = node.importer.unique_name("reduce")
     kernel = reduce_kernel(name, _types(inputs), _types(inits), types, axes, scalar_function(params, block))
     return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
@@ -141,10 +158,10 @@ def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
     inputs, inits = halves(node)
     shape = inputs[0].tensor_type.known_shape
     window = window_of(node, len(shape))
-    dtypes = [init.known_element_type for init in inits]
+    dtypes = _result_dtypes(node)
+    inputs, inits = _promoted(node, inputs, dtypes), _promoted(node, inits, dtypes)
     combine = scalar_code(node, 0, dtypes * 2, dtypes)
     types = [TensorType(dtype, window.shape(shape)) for dtype in dtypes]
-    inputs = [node.cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=True)]
     name = node.importer.unique_name("reduce_window")
     kernel = reduce_window_kernel(name, _types(inputs), _types(inits), types, window, combine)
     return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
@@ -162,6 +179,9 @@ def _select_and_scatter(node: Node) -> Expr | tuple[Expr, ...]:
     expected = window.shape(node.shape())
     source = node.importer.with_shape(source, expected)
     select = scalar_code(node, 0, [dtype, dtype], [BOOL])
+    (computed,) = _result_dtypes(node)
+    if computed != dtype:
+        raise RelvmUnsupportedError(f"a result of dtype {computed} of an operand of dtype {dtype} is not supported")
     combine = scalar_code(node, 1, [dtype, dtype], [dtype])
     name = node.importer.unique_name("select_and_scatter")
     kernel = select_and_scatter_kernel(
@@ -188,7 +208,8 @@ def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
         node.integer("index_vector_dim", 0),
     )
     check_scatter(xs[0].tensor_type, indices.tensor_type, updates[0].tensor_type, dims)
-    dtypes = [x.known_element_type for x in xs]
+    dtypes = _result_dtypes(node)
+    xs, updates = _promoted(node, xs, dtypes), _promoted(node, updates, dtypes)
     combine = scalar_code(node, 0, dtypes * 2, dtypes)
     name = node.importer.unique_name("scatter")
     kernel = scatter_kernel(name, _types(xs), indices.tensor_type, _types(updates), dims, combine)
