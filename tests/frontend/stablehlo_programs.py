@@ -208,6 +208,15 @@ REGIONS = {
         [B([[0, 1], [0, 0]]), B(False)],
         B([0, 1]),
     ),
+    "reduce in a wider type": case(
+        """%r = stablehlo.reduce(%a init: %b) across dimensions = [0] : ([[A]], [[B]]) -> [[T]]
+          reducer(%x: tensor<f64>, %y: tensor<f64>) {
+            %s = stablehlo.add %x, %y : tensor<f64>
+            stablehlo.return %s : tensor<f64>
+          }""",
+        [F([1, 2**-30, 2**-30]), F(1)],
+        np.float64(2 + 2**-29),
+    ),
     "reduce two tensors": case(
         """%r:2 = stablehlo.reduce(%a init: %c), (%b init: %d) across dimensions = [1]
            : ([[A]], [[B]], [[C]], [[D]]) -> (tensor<2xf32>, tensor<2xi32>)
