@@ -152,20 +152,20 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 #ifdef RVM_DOT
 
 /* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
-   a_is_signed, `rows` and `vectors` must be constants where this function is inlined. */
-static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int a_is_signed,
-                                                           int rows, int vectors, int64_t column) {
+   a_is_signed, `rows` and `vectors` must be constants where this function is inlined, and so must `flip` if it is 0, so
+   that words are read from memory to all lanes by one instruction. */
+static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, uint32_t flip,
+                                                           int a_is_signed, int rows, int vectors, int64_t column) {
   const int64_t words = args->depth / 4, a_stride = args->a_stride, b_stride = args->b_stride;
-  const int64_t tile_stride = args->tile_stride;
-  const uint32_t flip = (uint32_t)args->flip;
   const uint8_t *const a = args->a;
   const int32_t *const b = args->b + column;
-  int32_t *const tile = args->tile + column;
+  int32_t *tile = args->tile + column;
   rvm_dots sum[6][4];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_dots){0};
+#pragma GCC unroll 2
   for (int64_t p = 0; p < words; p++) {
     rvm_dots right[4];
 #pragma GCC unroll 4
@@ -178,17 +178,24 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
     }
   }
 #pragma GCC unroll 6
-  for (int r = 0; r < rows; r++)
+  for (int r = 0; r < rows; r++, tile += args->tile_stride) {
+    RVM_OPAQUE(tile);
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(tile + r * tile_stride + v * RVM_DOT_COLUMNS, sum[r][v]);
+    for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(tile + v * RVM_DOT_COLUMNS, sum[r][v]);
+  }
 }
 
 static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_bytes_arguments *args, int rows,
                                                                int vectors, int64_t column) {
-  if (args->a_is_signed)
-    rvm_dots_in_registers(args, 1, rows, vectors, column);
+  const uint32_t flip = (uint32_t)args->flip;
+  if (args->a_is_signed && flip)
+    rvm_dots_in_registers(args, flip, 1, rows, vectors, column);
+  else if (args->a_is_signed)
+    rvm_dots_in_registers(args, 0, 1, rows, vectors, column);
+  else if (flip)
+    rvm_dots_in_registers(args, flip, 0, rows, vectors, column);
   else
-    rvm_dots_in_registers(args, 0, rows, vectors, column);
+    rvm_dots_in_registers(args, 0, 0, rows, vectors, column);
 }
 
 /* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words. */
