@@ -45,6 +45,7 @@ _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops", "-fno-tree-loop-distribute-patterns")
 _FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
+_SHARES = "-DRVM_OUT_OF_LINE=RVM_DECLARED"  # for units that share the functions of headers (csrc/codegen/compiler.h)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 
@@ -83,7 +84,7 @@ def compile_native(
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), required_features(macros)
     disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
-    flags = _kernel_flags(compiler, target)
+    flags = (*_kernel_flags(compiler, target), _SHARES)
     shared = {name: (shared_unit(name), (*flags, "-ffunction-sections")) for name in shared_headers(source.kernels)}
     units = [(text, flags) for text in source.kernels]
     if source.routines:
@@ -117,7 +118,9 @@ def native_settings(target: Target) -> str:
     """
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
-    return _digest(compiler, (options, required_features(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
+    return _digest(
+        compiler, (options, required_features(_macros(compiler, options)), _COMMON, _KERNELS, _SHARES, _ROUTINES)
+    )
 
 
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
@@ -259,7 +262,7 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
         There is no C compiler, or the compiler failed.
     """
     compiler = expect_compiler()
-    flags = _kernel_flags(compiler, HERE)[:-1]  # without -DRVM_SHARED: units have their own copies of all functions
+    flags = _kernel_flags(compiler, HERE)  # without _SHARES, so that a unit shows all functions that it calls
 
     def compiled(text: str) -> str:
         with temporary_folder() as folder:
@@ -275,7 +278,7 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     """Return the flags with which kernels are compiled."""
     options = _options(compiler, target)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in _macros(compiler, options) else ()
-    return (*_COMMON, *_KERNELS, *options, *wide, "-DRVM_SHARED=RVM_DECLARED")
+    return (*_COMMON, *_KERNELS, *options, *wide)
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:

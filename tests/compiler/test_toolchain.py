@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -120,18 +122,28 @@ def test_the_same_code_is_compiled_once(monkeypatch, cache) -> None:
     assert len(calls) == 2
 
 
-def test_libraries_share_the_functions_of_a_header(monkeypatch, cache) -> None:
-    texts: list[str] = []
+def test_libraries_share_the_functions_of_a_header(monkeypatch, cache, tmp_path) -> None:
+    compiled: list[tuple[str, bytes]] = []  # the first line of a unit, and its object file
     compile_once = toolchain._compile
-    monkeypatch.setattr(toolchain, "_compile", lambda *args: texts.append(args[1]) or compile_once(*args))
+
+    def record(compiler, text: str, flags: tuple[str, ...]) -> bytes:
+        compiled.append((text.partition("\n")[0], compile_once(compiler, text, flags)))
+        return compiled[-1][1]
+
+    monkeypatch.setattr(toolchain, "_compile", record)
     for columns in (5, 6):
         module = parse_module(f"def main(x: f32[n, 4], y: f32[4, {columns}]) = matmul(x, y)")
         x, y = np.arange(8, dtype=np.float32).reshape(2, 4), np.ones((4, columns), np.float32)
         machine = vm.VirtualMachine(vm.build(module, "compiled"))
         np.testing.assert_array_equal(machine["main"](x, y).numpy(), x @ y)
-    assert [text.partition("\n")[0] for text in texts if "functions" in text.partition("\n")[0]] == [
-        "/* unit: functions of gemm_f32.h */"
-    ]
+    firsts = [first for first, _ in compiled]
+    assert [first for first in firsts if "functions" in first] == ["/* unit: functions of gemm_f32.h */"]
+    kernels = [content for first, content in compiled if first == "/* unit: kernels */"]
+    assert len(kernels) == 2
+    for content in kernels:  # a unit calls the functions, and has no copies of them
+        (tmp_path / "unit.o").write_bytes(content)
+        symbols = subprocess.run(["nm", tmp_path / "unit.o"], capture_output=True, text=True, check=True).stdout
+        assert re.findall(r"(\w) (rvm_tile_f32\w*)", symbols) == [("U", "rvm_tile_f32_any_rows")]
 
 
 def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_path) -> None:
