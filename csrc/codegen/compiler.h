@@ -21,7 +21,8 @@
 
 /* RVM_OUT_OF_LINE(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
    units with the kernels of a native library are compiled with -DRVM_OUT_OF_LINE=RVM_DECLARED, and one more unit for
-   each header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls. */
+   each header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls.
+ */
 #define RVM_DECLARED(signature, ...) signature;
 #define RVM_DEFINED(signature, ...) \
   signature;                        \

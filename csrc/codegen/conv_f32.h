@@ -137,18 +137,19 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
 }
 
 /* Defines a function for all rows of `vectors` vectors of columns, from `column` on. */
-#define RVM_DEFINE_WINDOW_TILE(vectors)                                                                \
-  RVM_OUT_OF_LINE(                                                                                     \
-      void rvm_window_tile_f32_##vectors(const rvm_window_tile_f32_arguments *args, int64_t column),   \
-      const int64_t full = args->rows / 6 * 6;                                                         \
-      for (int64_t r = 0; r < full; r += 6) rvm_window_tile_in_registers(args, 6, vectors, r, column); \
-      switch (args->rows - full) {                                                                     \
-        case 1: rvm_window_tile_in_registers(args, 1, vectors, full, column); break;                   \
-        case 2: rvm_window_tile_in_registers(args, 2, vectors, full, column); break;                   \
-        case 3: rvm_window_tile_in_registers(args, 3, vectors, full, column); break;                   \
-        case 4: rvm_window_tile_in_registers(args, 4, vectors, full, column); break;                   \
-        case 5: rvm_window_tile_in_registers(args, 5, vectors, full, column); break;                   \
-        default: break;                                                                                \
+#define RVM_DEFINE_WINDOW_TILE(vectors)                                                              \
+  RVM_OUT_OF_LINE(                                                                                   \
+      void rvm_window_tile_f32_##vectors(const rvm_window_tile_f32_arguments *args, int64_t column), \
+      const int64_t full = args->rows / RVM_TILE_ROWS * RVM_TILE_ROWS;                               \
+      for (int64_t r = 0; r < full; r += RVM_TILE_ROWS)                                              \
+          rvm_window_tile_in_registers(args, RVM_TILE_ROWS, vectors, r, column);                     \
+      switch (args->rows - full) {                                                                   \
+        case 1: rvm_window_tile_in_registers(args, 1, vectors, full, column); break;                 \
+        case 2: rvm_window_tile_in_registers(args, 2, vectors, full, column); break;                 \
+        case 3: rvm_window_tile_in_registers(args, 3, vectors, full, column); break;                 \
+        case 4: rvm_window_tile_in_registers(args, 4, vectors, full, column); break;                 \
+        case 5: rvm_window_tile_in_registers(args, 5, vectors, full, column); break;                 \
+        default: break;                                                                              \
       })
 RVM_DEFINE_WINDOW_TILE(1)
 RVM_DEFINE_WINDOW_TILE(2)

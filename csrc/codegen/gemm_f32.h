@@ -102,7 +102,8 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes ri
 /* The sums of a tile in registers.  `rows` and `vectors` are constants where the functions below are inlined. */
 typedef rvm_lanes rvm_tile_sums[RVM_TILE_ROWS][4];
 
-/* Sets the sums to 0, or to what the tile contains if `accumulates`.  stride: the distance of its rows. */
+/* Initializes the sums with 0 or, if `accumulates`, with the elements of the tile.  stride: the distance of the tile's
+   rows. */
 static inline RVM_ALWAYS_INLINE void rvm_begin_sums(rvm_tile_sums sum, int rows, int vectors, const float *tile,
                                                     int64_t stride, int64_t accumulates) {
 #pragma GCC unroll 6

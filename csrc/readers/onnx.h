@@ -79,7 +79,7 @@ typedef struct rvm_onnx_limits {
   int64_t depth;                    /* of nested messages; at most RVM_PROTOBUF_DEPTH */
 } rvm_onnx_limits;
 
-/* What a file contains. */
+/* The numbers of items in a file, and the positions of its references to external data. */
 typedef struct rvm_onnx_summary {
   int64_t messages, strings, nodes;
   /* The entries of external data (TensorProto.external_data) of all tensors: start and end of the content of each. */

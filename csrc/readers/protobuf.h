@@ -37,8 +37,8 @@ typedef struct rvm_wire_field {
    as one field.  Returns NULL, or the reason why the field is malformed, which is a clause about the field. */
 const char *rvm_wire_next(rvm_wire_cursor *cursor, rvm_wire_field *field);
 
-/* Reads a varint of at most 10 bytes, of which all bits above the 64th are ignored, and moves *at behind it.  Returns 0
-   if it is longer, or does not end before `end`. */
+/* Reads a varint, and moves *at behind it.  Bits above the 64th are ignored.  Returns 0 if the varint has more than 10
+   bytes, or does not end before `end`. */
 int rvm_wire_varint(const unsigned char *bytes, int64_t end, int64_t *at, uint64_t *value);
 
 #endif

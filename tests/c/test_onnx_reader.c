@@ -136,7 +136,7 @@ static void groups_are_nested_to_the_limit(void) {
 
 /* ---- models ---- */
 
-/* Returns a model with a graph of two nodes, of which the second has an attribute with the given fields. */
+/* Returns a model whose graph has two nodes.  The second node has an attribute with the given fields. */
 static buffer model_with(const void *fields, int64_t size) {
   buffer node = {0}, graph = {0};
   put_field(&node, 1, "x", 1);

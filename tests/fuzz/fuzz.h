@@ -5,8 +5,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "relvm.h"
+
+/* Reports a violation, and aborts. */
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      abort();                                                                \
+    }                                                                         \
+  } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size_bytes, size_t most_bytes, unsigned int seed);

@@ -46,14 +46,6 @@ int fuzz_in_every_mode;
 
 static session *present;
 
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      abort();                                                                \
-    }                                                                         \
-  } while (0)
-
 /* ---- the host ---- */
 
 static rvm_status print(void *host, const rvm_value *arguments, int32_t count, rvm_value *error) {

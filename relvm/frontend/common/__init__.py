@@ -1,4 +1,5 @@
-"""Forms of operators that several front ends share: general padding, gathers, scatters, windows, products and sorts.
+"""Parts that several front ends share: general padding, gathers, scatters, windows, products and sorts, and the error
+that lists what is not supported.
 
-The functions here take and return expressions.  They know nothing of the formats that the front ends read.
+Nothing here depends on the formats that the front ends read.
 """

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +26,7 @@ from relvm.errors import (
     resources,
     shortened,
 )
+from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.model_cache_key import onnx_cache_key
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
@@ -52,7 +52,6 @@ from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
 
-_MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 
 _MAX_SIZE_PARTS = 500  # a larger size is bound to a variable; the largest in benchmarks/models has 432 parts
 _MAX_SIZE_DEPTH = 50  # the same for the nesting depth
@@ -257,7 +256,7 @@ class GraphImporter(ImportContext):
                 body = self.finish_block(self.import_nodes(needed_nodes(graph, outputs), outputs))
         except Unimported:
             body = None
-        self.expect_no_problems()
+        expect_no_problems(self.place, self.problems, "nodes")
         assert body is not None
         attributes = (
             ("input_names", tuple(inputs)),
@@ -267,18 +266,6 @@ class GraphImporter(ImportContext):
             *self.size_bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
-
-    def expect_no_problems(self) -> None:
-        """If nodes could not be imported, raise one RelvmUnsupportedError that lists their errors."""
-        if not self.problems:
-            return
-        first, *rest = self.problems
-        if not rest:
-            raise RelvmUnsupportedError(first)
-        lines = [f"\n  {problem.removeprefix(f'{self.place}: ')}" for problem in islice(self.problems, _MAX_PROBLEMS)]
-        if len(self.problems) > _MAX_PROBLEMS:
-            lines.append(f"\n  and {len(self.problems) - _MAX_PROBLEMS} more")
-        raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def import_nodes(self, nodes: list[Any], names: list[str]) -> list[Value]:
         """Import a list of nodes as bindings.  Return the values with the given names.

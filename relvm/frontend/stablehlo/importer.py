@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
 from relvm.errors import (
@@ -23,6 +22,7 @@ from relvm.errors import (
     resources,
     shortened,
 )
+from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.stablehlo.complex_numbers import complex_converter, has_complex_numbers, is_complex, real_type
 from relvm.frontend.stablehlo.context import ImportContext
 from relvm.frontend.stablehlo.element_types import dtype_of_element
@@ -51,7 +51,6 @@ from relvm.ir.types import TensorType, TupleType, Type
 
 import_converters()
 
-_MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 _MAX_INLINED = 32  # nested calls of functions that are inlined
 _SOURCE_LINE = re.compile(r"[^():]*:\d+:\d+")
 # Exceptions that a converter raises for a malformed operation.
@@ -139,7 +138,7 @@ class Importer(ImportContext):
         for function in needed:
             if function in public or _is_static(function):
                 self._import_function(function, is_private=function not in public)
-        self._expect_no_problems()
+        expect_no_problems(program.place, self.problems, "operations")
         return self.builder.module()
 
     # ---- functions ----
@@ -324,19 +323,6 @@ class Importer(ImportContext):
                 raise RelvmTypeError(f"the result is declared as {declared}, but has type {type_}")
             shape.append(dim if expected is None else expected)
         return value if tuple(shape) == type_.shape else self.with_shape(value, shape)
-
-    def _expect_no_problems(self) -> None:
-        """If operations could not be imported, raise one RelvmUnsupportedError that lists them."""
-        if not self.problems:
-            return
-        place = self.program.place
-        first, *rest = self.problems
-        if not rest:
-            raise RelvmUnsupportedError(first)
-        lines = [f"\n  {problem.removeprefix(f'{place}:')}" for problem in islice(self.problems, _MAX_PROBLEMS)]
-        if len(self.problems) > _MAX_PROBLEMS:
-            lines.append(f"\n  and {len(self.problems) - _MAX_PROBLEMS} more")
-        raise RelvmUnsupportedError(f"{place}: {len(self.problems)} operations cannot be imported:{''.join(lines)}")
 
 
 def _with_place(message: str, here: str, place: str) -> str:

@@ -37,14 +37,7 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
     names: the names of the operations.  The dialect is `stablehlo` if a name has none.
     """
 
-    def declare(function: Converter) -> Converter:
-        for name in names:
-            full = name if "." in name else f"stablehlo.{name}"
-            assert full not in _converters, f"{full} has two converters"
-            _converters[full] = function
-        return function
-
-    return declare
+    return _declares(_converters, names)
 
 
 def converts_complex(*names: str) -> Callable[[Converter], Converter]:
@@ -53,14 +46,21 @@ def converts_complex(*names: str) -> Callable[[Converter], Converter]:
     names: as for `converts`.
     """
 
+    return _declares(_complex_converters, names)
+
+
+def _declares(converters: dict[str, Converter], names: tuple[str, ...]) -> Callable[[Converter], Converter]:
     def declare(function: Converter) -> Converter:
-        for name in names:
-            full = name if "." in name else f"stablehlo.{name}"
-            assert full not in _complex_converters, f"{full} has two converters of complex numbers"
-            _complex_converters[full] = function
+        for name in map(_full_name, names):
+            assert name not in converters, f"{name} has two converters"
+            converters[name] = function
         return function
 
     return declare
+
+
+def _full_name(name: str) -> str:
+    return name if "." in name else f"stablehlo.{name}"
 
 
 def complex_converter_for(name: str) -> Converter | None:
@@ -70,7 +70,7 @@ def complex_converter_for(name: str) -> Converter | None:
 
 def refuses(reason: str, *names: str) -> None:
     """State why operations are not supported.   names: as for `converts`."""
-    _REFUSED.update((name if "." in name else f"stablehlo.{name}", reason) for name in names)
+    _REFUSED.update((_full_name(name), reason) for name in names)
 
 
 def import_converters() -> None:

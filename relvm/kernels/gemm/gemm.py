@@ -303,7 +303,7 @@ class _PanelMatmul:
                     a_row_stride=left.row_step,
                     a_column_stride=left.column_step,
                     b=Address(right, start),
-                    b_stride=columns if self.pitch is None else self.pitch,
+                    b_stride=self._row_stride(columns),
                     tile=Address(tile, Literal(0, I64)),
                     tile_stride=width,
                     accumulates=adds,
@@ -355,12 +355,16 @@ class _PanelMatmul:
                 flip=left.flip,
                 a_is_signed=int(left.is_signed),
                 b=Address(right, start),
-                b_stride=columns if self.pitch is None else self.pitch,
+                b_stride=self._row_stride(columns),
                 tile=Address(tile, Literal(0, I64)),
                 tile_stride=width,
             )
 
         self._for_each_width(add)
+
+    def _row_stride(self, columns: Scalar) -> Scalar:
+        """Return the distance of the rows of a panel with `columns` columns, in elements."""
+        return columns if self.pitch is None else self.pitch
 
     def _for_each_width(self, body: Callable[[Scalar], None]) -> None:
         """Generate code for a panel by calling body(columns) with the number of its columns.
@@ -406,7 +410,7 @@ class _PanelMatmul:
             factor = k.let("factor", left.element(row + r, first + p))
             with k.loop(self.count, name="j", simd=True) as j:
                 here = r * width + j
-                position = start + p * (self.count if self.pitch is None else self.pitch) + j
+                position = start + p * self._row_stride(self.count) + j
                 k.store(tile, (here,), tile[here] + factor * right.flat(position))
 
     def _store_results(self, row: Scalar, count: Scalar) -> None:

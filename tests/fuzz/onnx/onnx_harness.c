@@ -14,14 +14,6 @@
 fuzz_counts fuzz_counted;
 int fuzz_in_every_mode, fuzz_generates;
 
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      abort();                                                                \
-    }                                                                         \
-  } while (0)
-
 /* ---- one input ---- */
 
 /* Reads all fields of a message and of the messages inside it.  Returns the number of messages, or -1 if a field is
@@ -186,7 +178,7 @@ static void mutate_field(const rvm_onnx_field *row, const rvm_wire_cursor *curso
   }
 }
 
-/* Writes a message of which one field is mutated. */
+/* Writes a copy of a message in which one field is mutated. */
 static void mutate_message(rvm_onnx_message message, rvm_wire_cursor cursor, output *out, fuzz_random *random) {
   rvm_wire_field fields[MAX_FIELDS];
   uint32_t count = 0;

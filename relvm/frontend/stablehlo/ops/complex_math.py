@@ -200,7 +200,9 @@ def _cosh(node: Node, x: Complex) -> Complex:
 @_function("sign")
 def _sign(node: Node, x: Complex) -> Complex:
     size = _magnitude(node, x)
-    return tuple(ops.where(ops.equal(size, 0.0), 0.0, ops.divide(part, size)) for part in x)  # type: ignore[return-value]
+    is_zero = ops.equal(size, 0.0)
+    real, imaginary = (ops.where(is_zero, 0.0, ops.divide(part, size)) for part in x)
+    return real, imaginary
 
 
 def _times_i(node: Node, x: Complex) -> Complex:

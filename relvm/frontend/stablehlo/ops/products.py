@@ -27,7 +27,7 @@ def _dot_general(node: Node) -> Expr:
 
 @converts("dot")
 def _dot_of_matrices(node: Node) -> Expr:
-    """Of old programs: products of vectors and matrices."""
+    """Products of vectors and matrices, which `dot_general` has replaced."""
     node.expect_operands(2)
     return _dot(node, DotDimensions((), (), (len(node.shape()) - 1,), (0,)))
 
