@@ -11,35 +11,62 @@
 
 /* Returns the larger number, or NaN if one is NaN, without a branch. */
 static inline float rvm_larger_or_nan(float total, float element) {
-  return ((element > total) | (element != element)) ? element : total;
+  const float larger = element > total ? element : total; /* `total` if one is NaN */
+  return element == element ? larger : element;
 }
 
-/* Computes columns [first, first + count) of one row of the result, from out[first] on.  x: the plane.  y: the row of
-   the plane at which the windows begin, which may be negative. */
-static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
-                                                          const float *x, int64_t y, int64_t first, int64_t count) {
-  const int64_t window_width = args->window_width, stride = args->stride_x, dilation = args->dilation_x;
-  /* For each column of the plane that the windows read: the maximum over the rows of the window. */
-  float line[RVM_POOL_LINE];
-  const int64_t span = (count - 1) * stride + (window_width - 1) * dilation + 1, left = first * stride - args->pad_x;
+/* Stores in `line` the maximum over the rows of a window, for each of `span` columns of a plane x with `height` rows.
+   y: the row of the plane at which the window begins.  left: the first of the columns.  Both may be negative. */
+static inline RVM_ALWAYS_INLINE void rvm_max_pool_line(const rvm_max_pool_f32_arguments *args, float *line,
+                                                       const float *x, int64_t height, int64_t y, int64_t left,
+                                                       int64_t span) {
   const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
-  const int64_t end = args->width - left < span ? args->width - left : span;
-  RVM_SIMD()
-  for (int64_t i = 0; i < span; i++) line[i] = -INFINITY;
+  const int64_t inside = args->width - left < span ? args->width - left : span, end = inside > begin ? inside : begin;
+  int is_first = 1;
+  for (int64_t i = 0; i < begin; i++) line[i] = -INFINITY;
+  for (int64_t i = end; i < span; i++) line[i] = -INFINITY;
   for (int64_t tap = 0; tap < args->window_height; tap++) {
     const int64_t row = y + tap * args->dilation_y;
-    if (row < 0 || row >= args->height) continue;
+    if (row < 0 || row >= height) continue;
     const float *source = x + row * args->width;
+    if (is_first) {
+      RVM_SIMD()
+      for (int64_t i = begin; i < end; i++) line[i] = source[left + i];
+    } else {
+      RVM_SIMD()
+      for (int64_t i = begin; i < end; i++) line[i] = rvm_larger_or_nan(line[i], source[left + i]);
+    }
+    is_first = 0;
+  }
+  if (is_first) {
     RVM_SIMD()
-    for (int64_t i = begin; i < end; i++) line[i] = rvm_larger_or_nan(line[i], source[left + i]);
+    for (int64_t i = begin; i < end; i++) line[i] = -INFINITY;
+  }
+}
+
+/* Stores in out[o] the maximum over the columns of a window, which begin at line[o * stride_x]. */
+static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
+                                                          const float *line, int64_t count) {
+  const int64_t stride = args->stride_x, dilation = args->dilation_x;
+  if (args->window_width == 2) {
+    RVM_SIMD()
+    for (int64_t o = 0; o < count; o++) out[o] = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
+    return;
+  }
+  if (args->window_width == 3) {
+    RVM_SIMD()
+    for (int64_t o = 0; o < count; o++) {
+      const float larger = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
+      out[o] = rvm_larger_or_nan(larger, line[o * stride + 2 * dilation]);
+    }
+    return;
   }
   RVM_SIMD()
-  for (int64_t o = 0; o < count; o++) {
-    float total = line[o * stride];
-#pragma GCC unroll 8
-    for (int64_t tap = 1; tap < window_width; tap++)
-      total = rvm_larger_or_nan(total, line[o * stride + tap * dilation]);
-    out[first + o] = total;
+  for (int64_t o = 0; o < count; o++) out[o] = line[o * stride];
+  for (int64_t tap = 1; tap < args->window_width; tap++) {
+    const float *source = line + tap * dilation;
+    RVM_SIMD()
+    for (int64_t o = 0; o < count; o++) out[o] = rvm_larger_or_nan(out[o], source[o * stride]);
   }
 }
 
@@ -48,20 +75,42 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
    caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this
    function. */
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
-  const int64_t columns = args->out_width;
-  const int64_t most = (RVM_POOL_LINE - 1 - (args->window_width - 1) * args->dilation_x) / args->stride_x + 1;
+  const int64_t stride = args->stride_x, columns = args->out_width, width = args->width;
+  const int64_t reach = (args->window_width - 1) * args->dilation_x;
+  int64_t planes = args->planes, height = args->height, rows = args->out_height;
   const float *x = args->x;
   float *out = args->out;
-  for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
-    for (int64_t row = 0; row < args->out_height; row++, out += columns) {
-      const int64_t y = row * args->stride_y - args->pad_y;
-      if (columns <= most) { /* a separate call: here `columns` is a constant if out_width is one */
-        rvm_max_pool_columns(args, out, x, y, 0, columns);
-        continue;
-      }
-      for (int64_t first = 0; first < columns; first += most)
-        rvm_max_pool_columns(args, out, x, y, first, columns - first < most ? columns - first : most);
+  float line[RVM_POOL_LINE];
+  if (args->pad_x == 0 && reach < stride && columns * stride == width && width <= RVM_POOL_LINE / 2) {
+    /* The windows of a row of the result divide a row of x into equal parts.  So do those of several rows. */
+    if (args->pad_y == 0 && (args->window_height - 1) * args->dilation_y < args->stride_y &&
+        rows * args->stride_y == height) { /* and those of several planes */
+      rows *= planes;
+      height *= planes;
+      planes = 1;
     }
+    const int64_t most = RVM_POOL_LINE / width;
+    for (int64_t plane = 0; plane < planes; plane++, x += height * width)
+      for (int64_t first = 0; first < rows; first += most) {
+        const int64_t count = rows - first < most ? rows - first : most;
+        for (int64_t row = 0; row < count; row++)
+          rvm_max_pool_line(args, line + row * width, x, height, (first + row) * args->stride_y - args->pad_y, 0,
+                            width);
+        rvm_max_pool_columns(args, out, line, count * columns);
+        out += count * columns;
+      }
+    return;
+  }
+  const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1;
+  for (int64_t plane = 0; plane < planes; plane++, x += height * width)
+    for (int64_t row = 0; row < rows; row++, out += columns)
+      for (int64_t first = 0; first < columns; first += most) {
+        /* a constant if `columns` is one, and one part is enough */
+        const int64_t count = columns <= most ? columns : columns - first < most ? columns - first : most;
+        rvm_max_pool_line(args, line, x, height, row * args->stride_y - args->pad_y, first * stride - args->pad_x,
+                          (count - 1) * stride + reach + 1);
+        rvm_max_pool_columns(args, out + first, line, count);
+      }
 }
 
 #endif
