@@ -6,11 +6,14 @@ does not apply (relvm/passes/canonicalize/rule.py).  Each docstring shows the ca
 
 from __future__ import annotations
 
+import numpy as np
+
 from relvm import ops
+from relvm.ir.dtypes import I32, I64
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 from relvm.ir.operator import Operator
 from relvm.ir.types import ShapeType
-from relvm.passes.canonicalize.rule import Definitions, Rule, find_call
+from relvm.passes.canonicalize.rule import Definitions, Rule, all_equal, find_call
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
 _MAX_PARTS = 32  # maximum number of arguments of a merged concatenation
@@ -254,6 +257,43 @@ def matmul_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     return ops.matmul(*args, **attributes) if tuple(args) != call.args else None
 
 
+def matmul_of_one_hot_rows(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Replace the product of rows that have at most a single 1, and otherwise zeros, by rows of the right matrix:
+
+    matmul(cast(equal(i, [0, 1, ..., n - 1])), w)   ->   gather(concat(w, 0), where(i in [0, n), i, n))
+
+    The rule requires that w is constant and finite, and that the last axis of i has size 1.  It also applies to
+    where(equal(...), 1, 0).
+    """
+    a, w = call.args
+    equality = _equality_of_ones(a, definitions)
+    if equality is None or not isinstance(w, Constant) or w.value.ndim != 2 or any(dict(call.attributes).values()):
+        return None
+    classes, i = sorted(equality.args, key=lambda arg: not isinstance(arg, Constant))
+    shape, dtype, count = i.tensor_type.shape, i.known_element_type, len(w.value)
+    if not isinstance(classes, Constant) or dtype not in (I32, I64) or not shape or shape[-1] != 1:
+        return None
+    every = classes.value
+    is_range = every.shape[-1:] == (count,) == (every.size,) and np.array_equal(every.ravel(), np.arange(count))
+    if not is_range or every.ndim > len(shape) or not np.all(np.isfinite(w.value)):
+        return None
+    rows = np.concatenate([w.value + w.value.dtype.type(0), np.zeros_like(w.value[:1])])  # + 0: a sum is never -0
+    index = ops.reshape(i, Shape(shape[:-1]))
+    end = constant(count, dtype)
+    is_inside = ops.logical_and(ops.greater_equal(index, constant(0, dtype)), ops.less(index, end))
+    return ops.gather(constant(rows), ops.where(is_inside, index, end))
+
+
+def _equality_of_ones(x: Expr, definitions: Definitions) -> OpCall | None:
+    """Return the call of `equal` that decides where x is 1, if x is 0 elsewhere.  Return None if there is none."""
+    chosen = find_call(definitions, x, ops.cast, ops.where)
+    if chosen is None or (
+        chosen.op is ops.where and not (all_equal(chosen.args[1], 1) and all_equal(chosen.args[2], 0))
+    ):
+        return None
+    return find_call(definitions, chosen.args[0], ops.equal)
+
+
 def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge zero padding into a convolution:
 
@@ -333,7 +373,7 @@ RULES: dict[Operator, tuple[Rule, ...]] = {
     ops.concat: (concat_of_empty_operands, concat_of_concat),
     ops.expand: (expand_to_known_sizes,),
     ops.pad: (pad_of_width_zero,),
-    ops.matmul: (matmul_of_transpose,),
+    ops.matmul: (matmul_of_transpose, matmul_of_one_hot_rows),
     ops.conv: (conv_of_pad,),
     ops.shape_of: (shape_of_known_dims,),
 }
