@@ -18,7 +18,7 @@ import numpy as np
 
 from relvm.ir.dtypes import F32, I32, I64
 from relvm.ir.expr import Expr
-from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Scalar, as_scalar, minimum, select
+from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Scalar, as_scalar, select
 from relvm.ir.symbolic import product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, FusedExpr, NotFusable, ReduceExpr, post_order
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -34,8 +34,8 @@ from relvm.kernels.loop_scope import (
     prepare,
     store_all,
 )
-from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
-from relvm.kernels.transpose_tiling import find_transposed_loop, write_tiles
+from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest, size_of_block
+from relvm.kernels.transpose_tiling import TILE, find_transposed_loop, is_short, store_transposed, write_tiles
 
 LANES = 64
 
@@ -197,7 +197,7 @@ class _RowGenerator:
         with parallel_loop_nest(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
             outer.counters = list(zip(self.rows[:-1], counters, strict=True))
             first = self.k.let("at", block * LANES)
-            width = self.k.let("width", minimum(extent - first, LANES))
+            width = self.k.let("width", size_of_block(extent, first, LANES))
             _LaneGenerator(self, outer, lane, first, width).write()
 
     def _has_contiguous_rows(self, lane: CollapsedLoop) -> bool:
@@ -390,8 +390,45 @@ class _LaneGenerator:
         trees = [tree for _, tree in rows.outputs]
         self.compute_row_values(trees)
         pass_loops = rows.pass_loops(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
+        transposed = [leaf for leaf, _ in rows.outputs if pass_loops and self._is_transposed(leaf, pass_loops[-1])]
+        if transposed:
+            self._write_blocks(pass_loops, transposed)
+            return
         with loops(self.scope, pass_loops) as inner, self.lanes(inner) as (scope, _):
             store_all(scope, rows.outputs)
+
+    def _is_transposed(self, leaf: BufferLoad, column: CollapsedLoop) -> bool:
+        """Return whether an output is contiguous along the loop `column` and not along the lanes."""
+        along_lanes = leaf.strides.get(self.lane.axes[-1], 0)
+        return along_lanes != 1 and leaf.strides.get(column.axes[-1]) == 1 and not is_short(column)
+
+    def _write_blocks(self, pass_loops: list[CollapsedLoop], transposed: list[BufferLoad]) -> None:
+        """Generate the pass over the result, if some outputs are contiguous along the columns instead of the lanes.
+
+        The pass computes TILE columns of all lanes at a time.  It collects the elements of these outputs in local
+        arrays, from which it stores them transposed.
+
+        pass_loops: the loops of the pass.
+        transposed: the elements of these outputs.
+        """
+        k, column = self.k, pass_loops[-1]
+        collected = {leaf: k.allocate("block", leaf.buffer.dtype, (TILE * LANES,)) for leaf in transposed}
+        extent = as_scalar(column.extent, I64)
+        with loops(self.scope, pass_loops[:-1]) as outer, k.loop((extent + (TILE - 1)) / TILE, name="number") as number:
+            start = k.let("from", number * TILE)
+            count = k.let("count", size_of_block(extent, start, TILE))
+            with k.loop(count, name="c") as c:
+                inner = Scope(k, outer)
+                inner.counters = [(column, start + c)]
+                with self.lanes(inner) as (scope, lane):
+                    for leaf, tree in self.rows.outputs:
+                        if leaf in collected:
+                            k.store(collected[leaf], (c * LANES + lane,), scope.value(tree))
+                        else:
+                            scope.store(leaf, scope.value(tree))
+            for leaf, block in collected.items():
+                at = ((self.lane, self.first), (column, start))
+                store_transposed(k, outer, leaf, block, LANES, at, (self.width, count))
 
     def compute_row_values(self, trees: list[FusedExpr]) -> None:
         """Generate code that computes the subtrees of `trees` that depend only on the row.

@@ -305,6 +305,14 @@ def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, exte
     return low, high
 
 
+def size_of_block(size: Scalar, start: Scalar, block: int) -> Scalar:
+    """Return the size of the block that begins at `start`, if `size` items are divided into blocks of `block` items."""
+    known = constant_value(size)
+    if known is not None and (known <= block or known % block == 0):
+        return Literal(min(known, block), I64)
+    return minimum(size - start, block)
+
+
 def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
     """Convert an index in [-size, size) to [0, size).  A negative index counts from the end."""
     return select(index < 0, index + size, index)

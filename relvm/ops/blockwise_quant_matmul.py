@@ -18,9 +18,9 @@ from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, size_of_block
+from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.lowering_rules import Contraction
+from relvm.kernels.lowering_rules import Contraction, size_of_block
 from relvm.ops.matmul import two_loops
 from relvm.tables import kernel_constant
 

@@ -1,4 +1,4 @@
-"""Elementwise kernels whose operands are transposed: tiles that are full, and tiles at the edges."""
+"""Kernels with transposed operands or results: tiles that are full, and tiles at the edges."""
 
 from __future__ import annotations
 
@@ -31,3 +31,36 @@ def test_every_element_of_every_tile_is_computed() -> None:
         three = np.stack((x, -x, x + 1))
         expected = three.transpose(0, 2, 1) - y
         np.testing.assert_array_equal(machine["deep"](three, np.stack((y, y, y))).numpy(), expected)
+
+
+def test_every_element_of_a_transposed_gather_is_computed() -> None:
+    functions = [
+        f"def of_{dtype}(x: {dtype}[7, a], i: i64[b]) -> {dtype}[a, b] = transpose(gather(x, i))"
+        for dtype in ("f32", "i64")
+    ]
+    machine = vm.VirtualMachine(vm.build(parse_module("\n".join(functions)), target="bytecode"))
+    for a, b in itertools.product(SIZES, repeat=2):
+        x, i = np.arange(7 * a).reshape(7, a), np.arange(b) * 5 % 13 % 7 - 3
+        np.testing.assert_array_equal(machine["of_i64"](x, i).numpy(), x[i].T)
+        np.testing.assert_array_equal(machine["of_f32"](x.astype(np.float32), i).numpy(), x[i].T)
+
+
+def test_every_element_of_a_transposed_result_of_reduced_columns_is_computed() -> None:
+    """The columns of x, which are adjacent in memory, become rows of the result."""
+    lanes = (1, TILE, 63, 64, 65, 130)
+    functions = [
+        f"def of_{dtype}(x: {dtype}[c, a, b]) -> {dtype}[c, b, a] ="
+        " transpose(subtract(x, sum(x, axes=[1], keepdims=true)), perm=[0, 2, 1])"
+        for dtype in ("f32", "f64")
+    ] + [
+        f"def f{a}x{b}(x: f32[1, {a}, {b}]) -> f32[1, {b}, {a}] ="
+        " transpose(subtract(x, sum(x, axes=[1], keepdims=true)), perm=[0, 2, 1])"
+        for a, b in itertools.product(SIZES, lanes)
+    ]
+    machine = vm.VirtualMachine(vm.build(parse_module("\n".join(functions)), target="bytecode"))
+    for a, b in itertools.product(SIZES, lanes):
+        x = np.arange(2 * a * b, dtype=np.float64).reshape(2, a, b) % 11
+        expected = (x - x.sum(axis=1, keepdims=True)).transpose(0, 2, 1)
+        np.testing.assert_array_equal(machine["of_f64"](x).numpy(), expected)
+        np.testing.assert_array_equal(machine["of_f32"](x.astype(np.float32)).numpy(), expected)
+        np.testing.assert_array_equal(machine[f"f{a}x{b}"](x[:1].astype(np.float32)).numpy(), expected[:1])

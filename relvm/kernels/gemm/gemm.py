@@ -18,7 +18,7 @@ from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.lowering_rules import clip_to_block
+from relvm.kernels.lowering_rules import clip_to_block, size_of_block
 from relvm.tables import kernel_constant
 
 ROWS = kernel_constant("TILE_ROWS")
@@ -563,14 +563,6 @@ def for_each_tile(
         body(k.let("row", group * size), Literal(size, I64))
     with k.branch(high > known // size):
         body(Literal(known - known % size, I64), Literal(known % size, I64))
-
-
-def size_of_block(size: Scalar, start: Scalar, block: int) -> Scalar:
-    """Return the size of the block that begins at `start`, if `size` items are divided into blocks of `block` items."""
-    known = constant_value(size)
-    if known is not None and (known <= block or known % block == 0):
-        return Literal(min(known, block), I64)
-    return minimum(size - start, block)
 
 
 def round_up(size: Scalar, block: int) -> Scalar:
