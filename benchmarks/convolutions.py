@@ -29,7 +29,8 @@ from relvm import vm
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import BOOL
 from relvm.ir.loop_ir import Literal
-from relvm.kernels.conv.sliding_window import window_of
+from relvm.kernels.conv.direct import DirectShape, direct_shape
+from relvm.kernels.conv.sliding_window import Window, window_of
 from relvm.kernels.conv.window_product import can_multiply_windows
 from relvm.ops.conv_winograd import MAX_CHANNELS
 from relvm.passes.pass_manager import run_passes
@@ -37,7 +38,7 @@ from relvm.passes.pipeline import build_pipeline
 
 GRID = Path(__file__).with_suffix(".csv")
 _ROUNDS, _SECONDS = 5, 0.05
-_OPERATORS = {"conv": "im2col or sums", "conv_packed": "windows in place", "conv_winograd": "Winograd"}
+_OPERATORS = {"conv_packed": "windows in place", "conv_winograd": "Winograd"}
 
 Sizes = tuple[int, ...]
 Shape = tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]  # input, weights, strides, pads, dilations, groups
@@ -81,9 +82,11 @@ def _algorithms(shape: Shape) -> Iterator[str]:
     """Yield the names of the algorithms that can compute a convolution."""
     _, w, strides, pads, dilations, groups = shape
     yield "im2col or sums"
+    window = window_of("conv", w[2:], strides, pads, dilations)
+    if not window.is_pointwise() and direct_shape(window, w[1]):
+        yield "direct"
     if groups > 1:
         return
-    window = window_of("conv", w[2:], strides, pads, dilations)
     if can_multiply_windows(window):
         yield "windows in place"
     if w[2:] == (3, 3) and {*strides, dilations[1]} == {1} and w[1] <= MAX_CHANNELS:
@@ -94,15 +97,24 @@ def _choice(proto: onnx.ModelProto) -> str:
     """Return the name of the algorithm that relvm chooses for the convolution of a model."""
     passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "to_anf", "pack_weights")]
     names = {binding.value.op.name for binding in run_passes(from_onnx(proto), passes)["main"].body.bindings}
-    return next(name for op, name in _OPERATORS.items() if op in names)
+    if found := [name for op, name in _OPERATORS.items() if op in names]:
+        return found[0]
+    return "direct" if "rvm_direct_tile_f32" in vm.build(from_onnx(proto), "compiled").source else "im2col or sums"
+
+
+def _direct_shape(batch, channels: int, filters: int, dims, window: Window, **_) -> DirectShape | None:
+    """Take the place of `direct_shape_if_faster`, as if direct convolutions were always faster."""
+    return direct_shape(window, channels)
 
 
 def _relvm(proto: onnx.ModelProto, x: np.ndarray, algorithm: str) -> Callable:
     """Return a function that runs a model whose convolution is computed by the given algorithm."""
+    direct = _direct_shape if algorithm == "direct" else lambda *_, **options: None
     in_tiles, in_place = Literal(algorithm == "Winograd", BOOL), algorithm == "windows in place"
     with (
         mock.patch("relvm.passes.pack_weights._is_winograd_faster", lambda *_: in_tiles),
         mock.patch("relvm.passes.pack_weights.is_window_product_faster", lambda *_: in_place),
+        mock.patch("relvm.ops.convolution.direct_shape_if_faster", direct),
     ):
         executable = vm.build(from_onnx(proto), "compiled")
     run = vm.VirtualMachine(executable, num_threads=1)["main"]

@@ -170,7 +170,49 @@ static inline void rvm_window_tile_f32(const rvm_window_tile_f32_arguments *args
   if (rest == 1) rvm_window_tile_f32_1(args, full);
 }
 
+/* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers.  `rows` and `vectors` are constants
+   where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_direct_tile_f32_arguments *args, int rows,
+                                                                  int vectors, int64_t column) {
+  const int64_t depth = args->depth, a_row_stride = args->a_row_stride;
+  const int64_t *const offsets = args->offsets;
+  const float *const a = args->a, *const x = args->x + column;
+  rvm_tile_sums sum;
+  rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
+#pragma GCC unroll 2
+  for (int64_t p = 0; p < depth; p++) {
+    const float *const row = x + offsets[p];
+    rvm_lanes right[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(row + v * RVM_LANES);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+      const float left = a[r * a_row_stride + p];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sum[r][v] = rvm_fma_lanes(left, right[v], sum[r][v]);
+    }
+  }
+  rvm_store_sums(sum, rows, vectors, args->tile + column, args->tile_stride);
+}
+
+/* rvm_direct_tile_f32(args) computes the sum over p < depth of a[r * a_row_stride + p] * x[offsets[p] + j], in order of
+   p.  Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: at most RVM_TILE_ROWS.  depth:
+   at most RVM_MAX_OFFSETS.  Elements of x and of the tile for columns j up to the next multiple of RVM_TILE_STEP must
+   exist, because some of these columns are also computed. */
+RVM_DEFINE_TILES(rvm_direct_tile_f32, rvm_direct_tile_f32_arguments, rvm_direct_tile_in_registers, RVM_LANES,
+                 RVM_TILE_VECTORS)
+
 #else /* a C compiler without vector extensions */
+
+static void rvm_direct_tile_f32(const rvm_direct_tile_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++) {
+    float *const tile = args->tile + r * args->tile_stride;
+    for (int64_t j = 0; j < args->columns && !args->accumulates; j++) tile[j] = 0;
+    for (int64_t p = 0; p < args->depth; p++)
+      for (int64_t j = 0; j < args->columns; j++)
+        tile[j] += args->a[r * args->a_row_stride + p] * args->x[args->offsets[p] + j];
+  }
+}
 
 static void rvm_window_tile_f32(const rvm_window_tile_f32_arguments *args) {
   for (int64_t r = 0; r < args->rows; r++) {

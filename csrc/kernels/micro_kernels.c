@@ -175,6 +175,29 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
+static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm_direct_tile_f32_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1 && args.depth <= OFFSETS);
+  EXPECT_RANGE(offsets, 0, args.depth);
+  offsets taps;
+  EXPECT(copy_offsets(&taps, args.offsets, args.depth));
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
+  EXPECT_RANGE(a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + depth : 0);
+  EXPECT_RANGE(x, taps.least, depth > 0 ? taps.most + width : taps.least);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  const int64_t most = portion_size(args.rows * (depth + 1), RVM_TILE_STEP);
+  for (int64_t j = 0; j < args.columns; j += most) {
+    rvm_direct_tile_f32_arguments part = args;
+    part.columns = min_i64(args.columns - j, most);
+    part.x = args.x + j;
+    part.tile = args.tile + j;
+    part.offsets = taps.values;
+    SPEND(args.rows * part.columns * (depth + 1));
+    rvm_direct_tile_f32(&part);
+  }
+  return RVM_MICRO_DONE;
+}
+
 /* Refuses the call unless `bits` is valid, and `groups` rows of bytes of a panel, with their scales and zero points,
    are in the buffers. */
 #define EXPECT_QUANTIZED_PANEL(groups)                                                                  \

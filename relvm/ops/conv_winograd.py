@@ -31,7 +31,8 @@ MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 
 def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, spread: int) -> Scalar:
-    """Return whether the Winograd algorithm takes less time than a matrix product, with or without im2col.
+    """Return whether the Winograd algorithm takes less time than a matrix product, with im2col, of windows in place or
+    direct.
 
     The result is a literal if the sizes are literals.  The same rule therefore applies at compile time and at run time.
     The unit of the estimated times is a multiplication and addition of the Winograd algorithm.  The other constants are
@@ -50,7 +51,8 @@ def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, 
     # Of 9 products, each takes 7/9 of the time, because im2col makes the depth of the matrix product larger.
     im2col = round_up(high * wide, STEP) * (7 * channels * filters)
     windows = high * wide * (-(-filters // STEP) * STEP * (5 * channels + 22))
-    return products + transform + stores < minimum(im2col, windows)
+    direct = high * (wide + 2) * (21 * channels * filters // 4)
+    return products + transform + stores < minimum(minimum(im2col, windows), direct)
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:

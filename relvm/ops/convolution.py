@@ -16,7 +16,8 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
-from relvm.kernels.conv.plan import is_flat, wastes_vectors
+from relvm.kernels.conv.direct import convolve_directly
+from relvm.kernels.conv.plan import direct_shape_if_faster, is_flat, wastes_vectors
 from relvm.kernels.conv.sliding_window import (
     Window,
     for_each_tap,
@@ -65,6 +66,12 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     indices = product(result.shape[2:])
     in_lines = x.shape[0] != 1 and wastes_vectors(indices) and _is_plane_of_floats(x, window)
     known = exact_quotient(w.shape[0], groups)
+    if known is not None and _is_plane_of_floats(x, window):
+        dims = result.shape[2:]
+        shape = direct_shape_if_faster(x.shape[0], w.shape[1], known, dims, window, shares_panels=in_lines)
+        if shape is not None:
+            convolve_directly(k, x, w, result, shape, known_size(known), groups)
+            return
     filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
     depth, area = product(w.shape[1:]), product(x.shape[2:])
     sizes = (filters, k.size((x.shape[0] * indices if in_lines else indices,)), k.size((depth,)))

@@ -30,6 +30,9 @@ static const call calls[] = {
     {"rvm_window_tile_f32", "SSSwqqwSwSF", {3, 33, 5, 1 + 1 + 1, 3, 5, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
     {"rvm_window_tile_f32", "SSSwqqwSwSF", {96, 64, 512, 1 + 1 + 1, 96, 512, 511 * 64 + 64, 64, 95 * 64 + 64, 64, 0}},
     {"rvm_window_tile_f32", "SSSwqqwSwSF", {1, 16, 0, 0, 1, 0, 0, 16, 16, 16, 0}},
+    {"rvm_direct_tile_f32", "SSSwSwqwSF", {3, 33, 5, 2 * 7 + 5, 7, 1 + 48, 5, 2 * 60 + 48, 60, 1}},
+    {"rvm_direct_tile_f32", "SSSwSwqwSF", {6, 5000, 512, 5 * 512 + 512, 512, 1 + 5008, 512, 5 * 5008 + 5008, 5008, 0}},
+    {"rvm_direct_tile_f32", "SSSwSwqwSF", {1, 16, 0, 0, 9, 0, 0, 16, 16, 0}},
     {"rvm_quantized_tile_f32",
      "SSSwSbwbFSSw",
      {3, 10, 4, 2 * 23 + 20, 23, 640, 2 * 70 + 64, 2 * 70 + 64, 1, 4, 70, 192}},
@@ -279,6 +282,10 @@ static void numbers_are_checked(void) {
   refused("rvm_tile_f32", 1, 1, 0);
   refused("rvm_window_tile_f32", 1, 0, 513);
   refused("rvm_window_tile_f32", 1, 2, 513);
+  refused("rvm_direct_tile_f32", 1, 0, 0);
+  refused("rvm_direct_tile_f32", 1, 0, 7);
+  refused("rvm_direct_tile_f32", 1, 1, 0);
+  refused("rvm_direct_tile_f32", 1, 2, 513);
   refused("rvm_tile_bytes", 0, 0, 0);
   refused("rvm_tile_bytes", 0, 0, 7);
   refused("rvm_tile_bytes", 0, 1, 0);
@@ -356,6 +363,7 @@ static void portions_are_small(void) {
   const call much[] = {
       {"rvm_tile_f32", "SSSwSSwSwSF", {6, 64, LARGEST, 1, 0, 0, 64, 0, 64, 0, 0}},
       {"rvm_tile_f32", "SSSwSSwSwSF", {6, 4096, 1 << 20, 1, 0, 0, 4096, 0, 4096, 0, 0}},
+      {"rvm_direct_tile_f32", "SSSwSwqwSF", {6, 1 << 20, 512, 512, 0, 1 + (1 << 20), 512, 1 << 20, 0, 0}},
       {"rvm_tile_bytes", "SSSbSFFwSwS", {1, 16, 1 << 20, 1 << 20, 0, 0, 1, 16, 0, 16, 0}},
       {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, LARGEST, 16, 600, 600, 600, 0, 2, 17, 0, 16, 0, 0}},
       {"rvm_taps_f32", "SSqwwwF", {100000, 2000, 2000, 2000, 1 + 100032, 100032, 0}},

@@ -11,6 +11,7 @@ import math
 
 from relvm.data_classes import value_record
 from relvm.ir.symbolic import AnyDim, known_size
+from relvm.kernels.conv.direct import FILTERS, DirectShape, direct_shape
 from relvm.kernels.conv.sliding_window import Window
 from relvm.kernels.conv.window_product import blocks_of_positions, can_multiply_windows
 from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS
@@ -25,7 +26,7 @@ _MEMORY = 10  # bytes that are read in a cycle from memory behind the L2 cache
 
 
 def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> bool:
-    """Return whether `multiply_windows` takes less time than `convolve_windows` for a convolution with groups=1.
+    """Return whether `multiply_windows` takes less time than the operator `conv` for a convolution with groups=1.
 
     If spatial sizes are unknown, the result holds for large images, and small ones decide if the times are similar.
 
@@ -43,8 +44,30 @@ def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> 
     sizes = _Sizes(
         batch, x[1], known_size(w[0]), tuple(dim if isinstance(dim, int) else _LARGE for dim in dims), window
     )
-    im2col = _im2col_cycles(sizes, shares_panels=batch != 1 and wastes_vectors(sizes.positions))
-    return _window_product_cycles(sizes) < im2col * (1 if known else _TOLERANCE)
+    others = _im2col_cycles(sizes, shares_panels=batch != 1 and wastes_vectors(sizes.positions))
+    if shape := direct_shape(window, sizes.channels):
+        others = min(others, _direct_cycles(sizes, shape))
+    return _window_product_cycles(sizes) < others * (1 if known else _TOLERANCE)
+
+
+def direct_shape_if_faster(
+    batch: AnyDim, channels: AnyDim, filters: AnyDim, dims: Shape, window: Window, *, shares_panels: bool
+) -> DirectShape | None:
+    """Return the sizes of a direct convolution if it takes less time than an im2col matrix, otherwise None.
+
+    channels, filters: their numbers per group.
+    dims: the sizes of the output along the spatial axes.
+    shares_panels: whether the positions of all images would be columns of one im2col matrix.
+    """
+    if not isinstance(channels, int) or not isinstance(filters, int) or filters < 1 or window.is_pointwise():
+        return None
+    shape = direct_shape(window, channels)
+    if shape is None:
+        return None
+    images = batch if isinstance(batch, int) else 1
+    known = tuple(dim if isinstance(dim, int) else _LARGE for dim in dims)
+    sizes = _Sizes(images, channels, filters, known, window)
+    return shape if _direct_cycles(sizes, shape) < _im2col_cycles(sizes, shares_panels=shares_panels) else None
 
 
 def is_flat(channels: AnyDim, window: Window) -> bool:
@@ -127,12 +150,35 @@ def _window_product_cycles(sizes: _Sizes) -> float:
         for first in range(0, sizes.filters, _WIDTH):
             width = min(sizes.filters - first, _WIDTH)
             product += _tiles(positions, width) * sizes.depth
-            store += groups * (96 * -(-width // STEP) + 14 * width)
+            store += groups * (80 * -(-width // STEP) + 10 * width)
         if any(sizes.window.pads):
             copy = 5.0 * sizes.channels * (lines * sizes.window.strides[0] + 2)
         else:  # channels that are read in place are on different pages of memory
             copy = 3.0 * sizes.channels * -(-positions // ROWS) if sizes.positions >= 1024 else 0.0
         total += count * (max(product, _from_memory(sizes)) + store + copy)
+    return sizes.batch * total
+
+
+def _direct_cycles(sizes: _Sizes, shape: DirectShape) -> float:
+    """Return the estimated time of a direct convolution (`convolve_directly`)."""
+    total = 0.0
+    flat_lines = not shape.reach[1] and not any(sizes.window.pads[-1 :: -len(sizes.window.sizes)])
+    for lines, columns, count in shape.blocks(*(1, *sizes.dims)[-2:]):
+        pitch, planes = columns + shape.reach[1], sizes.channels * math.prod(shape.phases)
+        copied = planes * (lines + shape.reach[0])
+        copy = copied * pitch / (8 if shape.steps[1] == 1 else 2.5) + 5 * (planes if flat_lines else copied)
+        full, rest = divmod(lines * pitch - shape.reach[1], _WIDTH)
+        product = 0.0
+        for tiles, width in ((full, _WIDTH), (1, rest)):
+            if width:
+                vectors = -(-width // STEP)
+                groups, left = divmod(sizes.filters, ROWS)
+                steps = sum(
+                    max(rows * vectors / 2, vectors + rows / 2, 4) for rows in (ROWS,) * groups + (left,) if rows
+                )
+                store = 12 + 3 * vectors + (0 if flat_lines else 6 * width / pitch)
+                product += tiles * (steps * sizes.depth + sizes.filters * store)
+        total += count * (product + copy * -(-sizes.filters // FILTERS))
     return sizes.batch * total
 
 
