@@ -21,9 +21,10 @@ import math
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum
 from relvm.ir.symbolic import known_size
-from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
+from relvm.kernels.conv.padded_copy import PaddedCopy
+from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import ROWS, STEP, WIDTHS, for_each_tile
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -130,10 +131,13 @@ def convolve_directly(
         with k.loop((last - 1) / panels + 1, start=first / panels, name="number") as number:
             low, stop = clip_to_block(k, first, last, number, Literal(panels, I64))
             at = k.let("at", number % blocks)
-            of_line = k.let("of_line", at / blocks_wide)
-            top = k.let("top", of_line / spread * (down * spread) + of_line % spread)
             left = k.let("left", at % blocks_wide * across)
-            lines = k.let("lines", minimum((high - top + (spread - 1)) / spread, down))
+            of_line = k.let("of_line", at / blocks_wide)
+            top: Scalar = _ZERO
+            lines: Scalar = Literal(1, I64)
+            if constant_value(high) != 1:
+                top = k.let("top", of_line / spread * (down * spread) + of_line % spread)
+                lines = k.let("lines", minimum((high - top + (spread - 1)) / spread, down))
             columns = k.let("columns", minimum(wide - left, across))
             block.begin(k.let("image", number / blocks), (top, left), (lines, columns), wide)
             with k.loop(stop, start=low, name="panel") as panel:
@@ -157,7 +161,7 @@ class _Block:
         (wide_in, wide), has_one_part = (x.shape[-1], result.shape[-1]), False
         if isinstance(wide_in, int) and isinstance(wide, int):
             has_one_part = wide <= shape.max_columns and shape.spread == 1
-        self.copies_lines = has_one_part and shape.steps == (1, 1) and wide_in == wide + shape.reach[1]
+        self.joins_lines = has_one_part and shape.steps == (1, 1) and wide_in == wide + shape.reach[1]
         self.stores_lines = has_one_part and not shape.reach[1]
         self.tile = k.allocate("tile", F32, (ROWS * _WIDTH,))
         self.offsets = k.allocate("offsets", I64, (shape.chunk * shape.taps,))
@@ -193,43 +197,25 @@ class _Block:
     def _copy_channels(self, origin: tuple[Scalar, Scalar]) -> None:
         """Generate code that copies the input of the block, with zeros for the padding."""
         k, shape, window, (high, wide) = self.k, self.shape, self.shape.window, self.dims
-        with (
-            k.loop(shape.channels, name="c") as c,
-            k.loop(shape.phases[0], name="y") as y,
-            k.loop(shape.phases[1], name="x") as x,
-        ):
-            top, left = (
+        has_zero_lines = any(window.pads[::2]) or shape.phases[0] > 1
+        copy = PaddedCopy(
+            self.copy,
+            self.channel_stride,
+            self.lines,
+            self.pitch,
+            self.x,
+            self.dims,
+            has_zero_lines,
+            shape.steps,
+            self.joins_lines,
+        )
+        plane = self.image * shape.channels * (high * wide)
+        with k.loop(shape.phases[0], name="y") as y, k.loop(shape.phases[1], name="x") as x:
+            start = [
                 k.let("source", at * stride + phase - pad)
                 for at, stride, phase, pad in zip(origin, window.strides, (y, x), window.pads[:2], strict=True)
-            )
-            above, below = valid_range(high, self.lines, shape.steps[0], top)
-            before, behind = valid_range(wide, self.pitch, shape.steps[1], left)
-            above, before = k.let("above", minimum(above, self.lines)), k.let("before", minimum(before, self.pitch))
-            below, behind = k.let("below", maximum(below, above)), k.let("behind", maximum(behind, before))
-            to = k.let("to", ((c * shape.phases[0] + y) * shape.phases[1] + x) * self.plane)
-            plane = k.let("channel", (self.image * shape.channels + c) * (high * wide))
-            for begin, end, edges in (
-                (_ZERO, above, (_ZERO, _ZERO)),
-                (above, below, (before, behind)),
-                (below, self.lines, (_ZERO, _ZERO)),
-            ):
-                rows, size = end - begin, self.pitch
-                if self.copies_lines:  # they follow each other in the input, too
-                    rows, size = Literal(1, I64), k.let("size", rows * size)
-                    edges = (_ZERO, size if edges[1] is behind else _ZERO)
-                k.invoke(
-                    "rvm_window_rows_f32",
-                    dst=Address(self.copy, to + begin * self.pitch),
-                    dst_stride=self.pitch,
-                    x=Address(self.x, plane + (top + begin * shape.steps[0]) * wide + left + edges[0] * shape.steps[1]),
-                    x_stride=wide * shape.steps[0],
-                    step=shape.steps[1],
-                    rows=rows,
-                    begin=0,
-                    data_begin=edges[0],
-                    data_end=edges[1],
-                    end=size,
-                )
+            ]
+            copy.write(k, (y * shape.phases[1] + x) * self.plane, plane, Literal(shape.channels, I64), start)
 
     def write(self, filter: Scalar) -> None:
         """Generate the code for FILTERS filters of a group, beginning with the one at index `filter`."""

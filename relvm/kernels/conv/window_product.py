@@ -14,9 +14,10 @@ import math
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum
 from relvm.ir.symbolic import known_size
-from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
+from relvm.kernels.conv.padded_copy import PaddedCopy
+from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import STEP, WIDTHS
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -113,8 +114,13 @@ def multiply_windows(
         with k.loop((last - 1) / panels + 1, start=first / panels, name="number") as number:
             low, stop = clip_to_block(k, first, last, number, Literal(panels, I64))
             at = k.let("at", number % blocks)
-            top, left = k.let("top", at / blocks_wide * down), k.let("left", at % blocks_wide * across)
-            lines, columns = k.let("lines", minimum(high - top, down)), k.let("columns", minimum(wide - left, across))
+            left = k.let("left", at % blocks_wide * across)
+            columns = k.let("columns", minimum(wide - left, across))
+            top: Scalar = _ZERO
+            lines: Scalar = Literal(1, I64)
+            if constant_value(high) != 1:
+                top = k.let("top", at / blocks_wide * down)
+                lines = k.let("lines", minimum(high - top, down))
             block.begin(k.let("image", number / blocks), (top, left), (lines, columns), wide)
             with k.loop(stop, start=low, name="panel") as panel:
                 block.write(k.let("filter", panel * _WIDTH))
@@ -186,31 +192,11 @@ class _Block:
         """Generate code that copies what the block needs of some channels, with zeros for the padding."""
         if not self.shape.is_padded:
             return
-        k, (lines, columns), (top, left), (high, wide) = self.k, self.needed, self.source, self.dims
-        above, below = valid_range(high, lines, 1, top)
-        before, behind = valid_range(wide, columns, 1, left)
-        above, before = k.let("above", minimum(above, lines)), k.let("before", minimum(before, columns))
-        below, behind = k.let("below", maximum(below, above)), k.let("behind", maximum(behind, before))
-        with k.loop(channels, name="c") as c:
-            plane = k.let("plane", (self.image * self.shape.channels + channel + c) * (high * wide))
-            for begin, end, edges in (
-                (_ZERO, above, (_ZERO, _ZERO)),
-                (above, below, (before, behind)),
-                (below, lines, (_ZERO, _ZERO)),
-            ):
-                k.invoke(
-                    "rvm_window_rows_f32",
-                    dst=Address(self.copy, c * self.channel_stride + begin * columns),
-                    dst_stride=columns,
-                    x=Address(self.x, plane + (top + begin) * wide + left + edges[0]),
-                    x_stride=wide,
-                    step=1,
-                    rows=end - begin,
-                    begin=0,
-                    data_begin=edges[0],
-                    data_end=edges[1],
-                    end=columns,
-                )
+        (high, wide), has_zero_lines = self.dims, any(self.shape.window.pads[::2])
+        lines, columns = self.needed
+        copy = PaddedCopy(self.copy, self.channel_stride, lines, columns, self.x, self.dims, has_zero_lines)
+        plane = (self.image * self.shape.channels + channel) * (high * wide)
+        copy.write(self.k, _ZERO, plane, channels, self.source)
 
     def _multiply(self, channel: Scalar, channels: Scalar, weights: Scalar, width: Scalar) -> None:
         """Generate code that adds the products of some channels to the sums of all output positions of the block."""
