@@ -66,7 +66,7 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     indices = product(result.shape[2:])
     in_lines = x.shape[0] != 1 and wastes_vectors(indices) and _is_plane_of_floats(x, window)
     known = exact_quotient(w.shape[0], groups)
-    if known is not None and _is_plane_of_floats(x, window):
+    if known is not None and _is_plane_of_floats(x, window) and not k.is_compact:
         dims = result.shape[2:]
         shape = direct_shape_if_faster(x.shape[0], w.shape[1], known, dims, window, shares_panels=in_lines)
         if shape is not None:

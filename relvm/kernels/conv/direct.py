@@ -22,7 +22,7 @@ import math
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, constant_value, maximum, minimum
-from relvm.ir.symbolic import known_size
+from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.padded_copy import PaddedCopy
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
@@ -165,7 +165,16 @@ class _Block:
         self.stores_lines = has_one_part and not shape.reach[1]
         self.tile = k.allocate("tile", F32, (ROWS * _WIDTH,))
         self.offsets = k.allocate("offsets", I64, (shape.chunk * shape.taps,))
-        self.copy = k.allocate("copy", F32, (_MAX_COPY,))
+        self.copy = k.allocate("copy", F32, (self._copy_size(result.shape),))
+
+    def _copy_size(self, shape: tuple[AnyDim, ...]) -> int:
+        """Return the number of elements of the copy, for a result of shape `shape`."""
+        high, wide = (1, *shape[2:])[-2:]
+        if not isinstance(high, int) or not isinstance(wide, int):
+            return _MAX_COPY
+        down, across = self.shape.reach
+        planes = (((i + down) * (j + across)) for i, j, _ in self.shape.blocks(high, wide))
+        return self.shape.channels * math.prod(self.shape.phases) * max(planes, default=0) + STEP
 
     def begin(self, image: Scalar, origin: tuple[Scalar, Scalar], count: tuple[Scalar, Scalar], wide: Scalar) -> None:
         """Generate the code that is needed once for a block.
