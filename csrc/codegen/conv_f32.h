@@ -7,17 +7,25 @@
 
 #include "gemm_f32.h"
 
-enum { RVM_LONG_RUN = 16 }; /* the number of elements from which on memcpy is faster than a loop */
-
 /* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become elements of x, from
    x[source] on, at the distance `step` of rvm_fill_runs_f32.  The other columns become 0. */
 typedef struct rvm_run_of_columns {
   int64_t begin, data_begin, data_end, end, source;
 } rvm_run_of_columns;
 
-/* Copies `count` elements.  Is fast if `count` is less than RVM_LONG_RUN.  The last group of four elements may overlap
-   the group before it. */
-static inline void rvm_copy_short_run_f32(float *dst, const float *x, int64_t count) {
+enum { RVM_LONG_RUN = 1024 }; /* the number of elements from which on memcpy is as fast as loops */
+
+/* Copies `count` elements, in groups of 16, four or two.  The last group may overlap the group before it. */
+static inline void rvm_copy_run_f32(float *dst, const float *x, int64_t count) {
+  if (count >= RVM_LONG_RUN) {
+    memcpy(dst, x, (size_t)count * sizeof *x);
+    return;
+  }
+  if (count >= 16) {
+    for (int64_t j = 0; j + 16 <= count; j += 16) memcpy(dst + j, x + j, 16 * sizeof *x);
+    memcpy(dst + count - 16, x + count - 16, 16 * sizeof *x);
+    return;
+  }
   if (count >= 4) {
     for (int64_t j = 0; j + 4 <= count; j += 4) memcpy(dst + j, x + j, 4 * sizeof *x);
     memcpy(dst + count - 4, x + count - 4, 4 * sizeof *x);
@@ -34,12 +42,13 @@ static inline void rvm_fill_runs_f32(float *dst, const float *x, int64_t step, c
     const rvm_run_of_columns run = runs[i];
     const int64_t size = run.data_end - run.data_begin;
     for (int64_t j = run.begin; j < run.data_begin; j++) dst[j] = 0;
-    if (step != 1)
+    if (step == 2) { /* a loop of its own, with vectors */
+      RVM_SIMD()
+      for (int64_t j = 0; j < size; j++) dst[run.data_begin + j] = x[run.source + j * 2];
+    } else if (step != 1)
       for (int64_t j = 0; j < size; j++) dst[run.data_begin + j] = x[run.source + j * step];
-    else if (size >= RVM_LONG_RUN)
-      memcpy(dst + run.data_begin, x + run.source, (size_t)size * sizeof *x);
     else
-      rvm_copy_short_run_f32(dst + run.data_begin, x + run.source, size);
+      rvm_copy_run_f32(dst + run.data_begin, x + run.source, size);
     for (int64_t j = run.data_end; j < run.end; j++) dst[j] = 0;
   }
 }

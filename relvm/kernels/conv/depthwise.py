@@ -20,6 +20,7 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.tables import kernel_constant
 
 _MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
+_FAST_BLOCK_SIZE = 4096  # number of elements of an input block that fits the L1 cache, together with its results
 _MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
 _LANES, _ROWS = kernel_constant("TILE_STEP"), kernel_constant("COLUMN_ROWS")
 _SLACK = kernel_constant("TAP_STEP")
@@ -54,6 +55,12 @@ class _BlockLayout:
         )
         self.phases = list(dict.fromkeys(self.locate_tap(tap)[0] for tap in range(self.taps)))
         self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
+
+    def rows_of_block(self, pitch: int) -> int:
+        """Return the number of output rows of a block, at most, if the rows of a plane are `pitch` elements apart."""
+        planes = self.channels * len(self.phases)
+        fast = max(_FAST_BLOCK_SIZE // planes // pitch - self.reach[0], _ROWS)
+        return max(min(self.max_plane_size // pitch - self.reach[0], fast), 1)
 
     def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
         """Return the position in the block at which the plane for `channel` and `phase` starts.
@@ -126,7 +133,7 @@ def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _MAX_COLUMNS:
         return False
-    return high + shape.reach[0] <= shape.max_plane_size // (-(-wide // _LANES) * _LANES + shape.reach[1])
+    return high <= shape.rows_of_block(-(-wide // _LANES) * _LANES + shape.reach[1])
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
@@ -142,7 +149,11 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
     across = k.let("across", maximum(minimum(wide, _MAX_COLUMNS), 1))
     lanes = k.let("lanes", (across + (_LANES - 1)) / _LANES * _LANES)
     pitch = k.let("pitch", lanes + shape.reach[1])
-    down = k.let("down", maximum(minimum(high, shape.max_plane_size / pitch - shape.reach[0]), 1))
+    fast = maximum(
+        Literal(_FAST_BLOCK_SIZE // (shape.channels * len(shape.phases)), I64) / pitch - shape.reach[0], _ROWS
+    )
+    most = Literal(shape.max_plane_size, I64) / pitch - shape.reach[0]  # as in _BlockLayout.rows_of_block
+    down = k.let("down", maximum(minimum(high, minimum(most, fast)), 1))
     every, has_padding = shape.channels * shape.taps, _fits_one_block(shape, result.shape[2:])
     parts = k.let("parts", (high + (down - 1)) / down)
     with k.parallel(k.size(result.shape[:1]) * groups * parts, wide * down * (every * filters)) as (first, last):

@@ -12,7 +12,9 @@ from relvm import ops
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 from relvm.ir.operator import Operator
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ShapeType
+from relvm.kernels.conv.sliding_window import Window, window_of
 from relvm.passes.canonicalize.rule import Definitions, Rule, all_equal, find_call
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
@@ -326,6 +328,73 @@ def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
     return ops.conv(x, call.args[1], **attributes)
 
 
+def conv_of_padding(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Drop the weights that only meet padding, at the borders of the windows of a convolution:
+
+    conv(x, w, pads=...)   ->   conv(x, slice(w), pads=...),   with smaller pads
+
+    The rule requires that w is constant and finite: a product with a zero of the padding does not change a sum then.
+    """
+    x, w = call.args
+    dims, counts, attributes = x.tensor_type.shape, call.tensor_type.shape, dict(call.attributes)
+    if dims is None or counts is None or not isinstance(w, Constant) or not np.all(np.isfinite(w.value)):
+        return None
+    window = window_of("conv", w.value.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
+    rank, pads, kept = len(dims) - 2, list(window.pads), [slice(None), slice(None)]
+    for axis, (dim, count, size) in enumerate(zip(dims[2:], counts[2:], w.value.shape[2:], strict=True)):
+        first, last = _useful_taps(dim, count, size, window, axis)
+        before = pads[axis] - first * window.dilations[axis]
+        behind = pads[rank + axis] - (size - 1 - last) * window.dilations[axis]
+        if min(before, behind) < 0:
+            first, last = 0, size - 1
+        else:
+            pads[axis], pads[rank + axis] = before, behind
+        kept.append(slice(first, last + 1))
+    weights = w.value[tuple(kept)]
+    if weights.shape == w.value.shape:
+        return None
+    return ops.conv(x, constant(weights), **attributes | {"pads": tuple(pads)})
+
+
+def _useful_taps(dim: AnyDim, count: AnyDim, size: int, window: Window, axis: int) -> tuple[int, int]:
+    """Return the first and the last window position that reads the input along an axis, for some output position.
+
+    dim, count: the sizes of the input and of the output along the axis.  If one is unknown, or no window position reads
+    the input, all positions count.
+    """
+    if isinstance(dim, int) and isinstance(count, int):
+        offsets = [tap * window.dilations[axis] - window.pads[axis] for tap in range(size)]
+        starts = [max(-(offset // window.strides[axis]), 0) for offset in offsets]  # first output position not before x
+        useful = [
+            tap
+            for tap, (start, offset) in enumerate(zip(starts, offsets, strict=True))
+            if start < count and start * window.strides[axis] + offset < dim
+        ]
+        if useful:
+            return useful[0], useful[-1]
+    return 0, size - 1
+
+
+def conv_of_points(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Replace a depthwise convolution whose windows have a single element by a product:
+
+    conv(x, w, groups=...)   ->   x * reshape(w) + 0,   where the sum, as that of a convolution, is never -0
+    """
+    x, w = call.args
+    shape, attributes = w.tensor_type.shape, dict(call.attributes)
+    if shape is None or not all(isinstance(dim, int) for dim in shape) or not x.known_element_type.is_float:
+        return None
+    if (
+        attributes["groups"] != shape[0]
+        or set(shape[1:]) != {1}
+        or x.type != call.type
+        or any(attributes["pads"] or ())
+    ):
+        return None
+    factors = ops.reshape(w, Shape((1, *shape[:1], *shape[2:])))
+    return ops.add(ops.multiply(x, factors), constant(0, x.known_element_type))
+
+
 def _argument_axes(call: OpCall) -> tuple[int | None, ...] | None:
     """Return, for each axis of the result of `call`, the corresponding axis of the argument.
 
@@ -374,6 +443,6 @@ RULES: dict[Operator, tuple[Rule, ...]] = {
     ops.expand: (expand_to_known_sizes,),
     ops.pad: (pad_of_width_zero,),
     ops.matmul: (matmul_of_transpose, matmul_of_one_hot_rows),
-    ops.conv: (conv_of_pad,),
+    ops.conv: (conv_of_pad, conv_of_padding, conv_of_points),
     ops.shape_of: (shape_of_known_dims,),
 }
