@@ -10,7 +10,7 @@ from relvm.ir.operator import Operator
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.ops.folding import FoldingBudget
-from relvm.passes.canonicalize import elementwise_rules, movement_rules
+from relvm.passes.canonicalize import elementwise_rules, movement_rules, transpose_rules
 from relvm.passes.canonicalize.rule import Definitions, Rule
 from relvm.passes.constant_folding import evaluate, make_budget
 from relvm.passes.pass_manager import module_pass
@@ -136,4 +136,8 @@ def apply_one_rule(call: OpCall, definitions: Definitions, budget: FoldingBudget
 @functools.cache
 def rules_of(operator: Operator) -> tuple[Rule, ...]:
     """Return the rules for an operator, in the order in which they are tried."""
-    return (*elementwise_rules.rules_of(operator), *movement_rules.RULES.get(operator, ()))
+    return (
+        *elementwise_rules.rules_of(operator),
+        *movement_rules.RULES.get(operator, ()),
+        *transpose_rules.rules_of(operator),
+    )
