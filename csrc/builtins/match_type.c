@@ -145,7 +145,7 @@ static rvm_status match_scalar(decoder *in, const path_node *path, rvm_value val
   if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(in, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
   if (value.tag == tag)
-    return match_pair(in, path, "", 0); /* reads the pair, which compares nothing: its code is ANY */
+    return match_pair(in, path, "", 0); /* only reads the pair: its code is ANY, which accepts every number */
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
   return fail_kind(in, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
@@ -246,14 +246,14 @@ static rvm_status match_list(decoder *in, const path_node *path, rvm_value value
 }
 
 /* Compares a tuple or list with a type by `compare` (match_tuple or match_list), unless the object has matched the type
-   before.  in->next is the operand after the code of the type. */
+   before.  The code of the type has been read, so that in->next is its first operand. */
 static rvm_status match_once(decoder *in, const path_node *path, rvm_value value, int32_t depth,
                              rvm_status (*compare)(decoder *in, const path_node *path, rvm_value value,
                                                    int32_t depth)) {
   if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(in, path, value, depth);
   const memo_entry entry = {value.as.object, in->next - 1};
   if (is_known(in, entry)) {
-    in->next--;
+    in->next--; /* back to the code of the type */
     return skip(in, depth - 1);
   }
   rvm_status status = compare(in, path, value, depth);

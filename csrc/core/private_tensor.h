@@ -1,6 +1,6 @@
 /* private_tensor.h: protection from a host that changes elements while the machine uses them.  The elements of a
-   private tensor are a constant, or are in a storage that was never shared with the host.  Before the runtime checks
-   elements of another tensor and then relies on the check, it makes a private copy. */
+   private tensor are a constant, or are in a storage that was never shared with the host.  If the runtime checks the
+   elements of a tensor that is not private, and later relies on the check, it first makes a private copy. */
 #ifndef RELVM_PRIVATE_TENSOR_H
 #define RELVM_PRIVATE_TENSOR_H
 

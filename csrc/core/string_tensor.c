@@ -47,25 +47,24 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "tensor of strings: the packed bytes do not hold one string for each element of the shape");
-  rvm_value tensor;
-  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
-  rvm_string **elements = status ? NULL : rvm_tensor_strings(tensor.as.tensor);
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, result);
+  if (status) return status;
+  rvm_value tensor = *result;
+  rvm_string **elements = rvm_tensor_strings(tensor.as.tensor);
   const char *bytes = (const char *)packed + count * (int64_t)sizeof(int64_t);
-  for (int64_t i = 0, start = 0; i < count && !status; i++) {
-    int64_t end = end_of(packed, i);
+  for (int64_t i = 0, start = 0, end; i < count; i++, start = end) {
+    end = end_of(packed, i);
+    if (end <= start) continue; /* the element of an empty string is NULL */
     rvm_value string;
-    if (end > start) {
-      if ((status = rvm_string_new(bytes + start, end - start, &string))) {
-        rvm_value_release(&tensor);
-        *result = string;
-        return status;
-      }
-      elements[i] = string.as.string;
+    status = rvm_string_new(bytes + start, end - start, &string);
+    if (status) {
+      rvm_release(&tensor);
+      *result = string; /* the error */
+      return status;
     }
-    start = end;
+    elements[i] = string.as.string;
   }
-  *result = tensor;
-  return status;
+  return RVM_OK;
 }
 
 static int has_strings(const rvm_tensor *tensor) {
@@ -102,17 +101,26 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
 
 /* ---- UTF-8 ---- */
 
+/* Returns the number of continuation bytes after the first byte of a code point of more than one byte, or 0 if the byte
+   is not such a first byte. */
+static int continuation_count(uint32_t lead) {
+  if ((lead & 0xE0) == 0xC0) return 1; /* 110xxxxx */
+  if ((lead & 0xF0) == 0xE0) return 2; /* 1110xxxx */
+  if ((lead & 0xF8) == 0xF0) return 3; /* 11110xxx */
+  return 0;
+}
+
 uint32_t rvm_text_next(rvm_text text, int64_t *offset) {
   const unsigned char *bytes = (const unsigned char *)text.bytes + *offset;
   int64_t remaining = text.length - *offset;
   uint32_t lead = bytes[0];
   (*offset)++;
   if (lead < 0x80) return lead;
-  int extra = lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : 0;
+  int extra = continuation_count(lead);
   if (extra == 0 || extra >= remaining) return 0xFFFD;
   uint32_t point = lead & (0x3fu >> extra);
   for (int k = 1; k <= extra; k++) {
-    if (bytes[k] >> 6 != 2) return 0xFFFD;
+    if ((bytes[k] & 0xC0) != 0x80) return 0xFFFD; /* not 10xxxxxx */
     point = point << 6 | (bytes[k] & 0x3f);
   }
   static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
