@@ -48,7 +48,7 @@ uint64_t rvm_cpu_features(void) {
   return ~missing;
 }
 
-void rvm_cpu_name(char *name) {
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) {
   unsigned words[12] = {0};
   for (unsigned i = 0; i < 3; i++) {
     unsigned *part = words + 4 * i;
@@ -62,7 +62,7 @@ void rvm_cpu_name(char *name) {
 #else
 uint64_t rvm_cpu_features(void) { return 0; }
 
-void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) { strcpy(name, "this processor"); }
 #endif
 
 enum { HIGHEST_LEVEL = 4 }; /* x86-64-v4 */

@@ -101,31 +101,22 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
 
 /* ---- UTF-8 ---- */
 
-/* Returns the number of continuation bytes after the first byte of a code point of more than one byte, or 0 if the byte
-   is not such a first byte. */
-static int continuation_count(uint32_t lead) {
-  if ((lead & 0xE0) == 0xC0) return 1; /* 110xxxxx */
-  if ((lead & 0xF0) == 0xE0) return 2; /* 1110xxxx */
-  if ((lead & 0xF8) == 0xF0) return 3; /* 11110xxx */
-  return 0;
-}
-
 uint32_t rvm_text_next(rvm_text text, int64_t *offset) {
   const unsigned char *bytes = (const unsigned char *)text.bytes + *offset;
   int64_t remaining = text.length - *offset;
-  uint32_t lead = bytes[0];
+  uint32_t first = bytes[0];
   (*offset)++;
-  if (lead < 0x80) return lead;
-  int extra = continuation_count(lead);
-  if (extra == 0 || extra >= remaining) return 0xFFFD;
-  uint32_t point = lead & (0x3fu >> extra);
-  for (int k = 1; k <= extra; k++) {
+  if (first < 0x80) return first;
+  int following = rvm_utf8_following(first);
+  if (following < 0 || following >= remaining) return 0xFFFD;
+  uint32_t point = first & (0x3fu >> following);
+  for (int k = 1; k <= following; k++) {
     if ((bytes[k] & 0xC0) != 0x80) return 0xFFFD; /* not 10xxxxxx */
     point = point << 6 | (bytes[k] & 0x3f);
   }
   static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
-  if (point < smallest[extra] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
-  *offset += extra;
+  if (point < smallest[following] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
+  *offset += following;
   return point;
 }
 
@@ -134,9 +125,9 @@ int32_t rvm_point_write(uint32_t point, char bytes[4]) {
     bytes[0] = (char)point;
     return 1;
   }
-  int32_t extra = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  static const unsigned char lead[4] = {0, 0xC0, 0xE0, 0xF0};
-  for (int32_t k = extra; k > 0; k--, point >>= 6) bytes[k] = (char)(0x80 | (point & 0x3f));
-  bytes[0] = (char)(lead[extra] | point);
-  return extra + 1;
+  int32_t following = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  static const unsigned char first[4] = {0, 0xC0, 0xE0, 0xF0}; /* by the number of following bytes */
+  for (int32_t k = following; k > 0; k--, point >>= 6) bytes[k] = (char)(0x80 | (point & 0x3f));
+  bytes[0] = (char)(first[following] | point);
+  return following + 1;
 }

@@ -97,7 +97,7 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->head.top = arguments;
   status = check_result(function, status, result);
-  const int is_builtin = function->cost != RVM_LONG_CALL_COST;
+  const int is_builtin = function->cost != RVM_LONG_CALL_COST; /* functions of the host have this cost */
   if (function->kind != RVM_KIND_packed || is_builtin) return status;
   rvm_machine_poll_next(machine);
   return rvm_machine_admit_result(machine, status, result);
@@ -315,33 +315,31 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees.  Stores
-   NULL if no argument needs admission. */
-static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
-                                  rvm_value *error) {
-  int32_t made = 0;
-  *admitted = NULL;
-  while (made < count && !rvm_value_needs_admission(arguments[made])) made++;
-  if (made == count) return RVM_OK;
-  rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
-  if (!values) return rvm_out_of_memory(error);
-  rvm_status status = RVM_OK;
-  for (made = 0; made < count && !status; made++)
-    status = rvm_value_admit(machine->pool, arguments[made], &values[made]);
-  if (!status) {
-    *admitted = values;
-    return RVM_OK;
-  }
-  *error = values[--made];
-  while (made > 0) rvm_release(&values[--made]);
-  rvm_free(values);
-  return status;
-}
-
 static void release_admitted(rvm_value *values, int32_t count) {
   if (!values) return;
   for (int32_t i = 0; i < count; i++) rvm_release(&values[i]);
   rvm_free(values);
+}
+
+/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees.  Stores
+   NULL if no argument needs admission. */
+static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
+                                  rvm_value *error) {
+  int32_t first = 0;
+  *admitted = NULL;
+  while (first < count && !rvm_value_needs_admission(arguments[first])) first++;
+  if (first == count) return RVM_OK;
+  rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
+  if (!values) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < count; i++) {
+    rvm_status status = rvm_value_admit(machine->pool, arguments[i], &values[i]);
+    if (!status) continue;
+    *error = values[i];
+    release_admitted(values, i);
+    return status;
+  }
+  *admitted = values;
+  return RVM_OK;
 }
 
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,

@@ -142,8 +142,8 @@ static int32_t enter_or_wait(rvm_machine *machine) {
   return entered;
 }
 
-/* Ends one entry.  The last one releases dropped values and gives up the machine.  Another thread can drop a value in
-   between, so the list is checked again afterwards. */
+/* Ends one entry.  If it is the last one, releases dropped values and gives up the machine.  Another thread can drop a
+   value between these two actions, so the list of dropped values is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -206,7 +206,7 @@ static void begin_limits(rvm_machine *machine) {
       (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* Takes the remaining fuel back, and reduces `granted` by the same amount, so that it does not count as used. */
+/* Takes the remaining fuel back, and reduces `granted` by the same amount, so that this fuel does not count as used. */
 void rvm_machine_poll_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;
@@ -218,7 +218,7 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* Reads the number of the run before it reads `owner`.  If that run ends in between, the next run has another number
+/* Reads the number of the run before `owner`.  If this run ends between the two reads, the next run has another number
    and is not interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;

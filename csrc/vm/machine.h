@@ -57,8 +57,8 @@ struct rvm_machine {
   rvm_pool *pool;
   rvm_objects objects;           /* the free lists that the thread inside the machine uses */
   rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
-  int32_t entries;               /* how often the thread inside has entered and not left */
-  int32_t host_entries;          /* how many of `entries` were made by rvm_machine_enter */
+  int32_t entries;               /* number of entries that the thread inside has not ended by leaving */
+  int32_t host_entries;          /* number of these entries that rvm_machine_enter has made */
   int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
   atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
   _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
