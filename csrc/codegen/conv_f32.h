@@ -9,14 +9,14 @@
 
 enum { RVM_LONG_RUN = 16 }; /* the number of elements from which on memcpy is faster than a loop */
 
-/* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become elements of x, from
-   x[source] on, at the distance `step` of rvm_fill_runs_f32.  The other columns become 0. */
+/* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become the elements x[source],
+   x[source + step], ..., where x and `step` are arguments of rvm_fill_runs_f32.  The other columns become 0. */
 typedef struct rvm_run_of_columns {
   int64_t begin, data_begin, data_end, end, source;
 } rvm_run_of_columns;
 
-/* Copies `count` elements.  Is fast if `count` is less than RVM_LONG_RUN.  The last group of four elements may overlap
-   the group before it. */
+/* Copies `count` elements.  If `count` is less than RVM_LONG_RUN, this function is faster than memcpy.  The last group
+   of four elements may overlap the group before it. */
 static inline void rvm_copy_short_run_f32(float *dst, const float *x, int64_t count) {
   if (count >= 4) {
     for (int64_t j = 0; j + 4 <= count; j += 4) memcpy(dst + j, x + j, 4 * sizeof *x);
@@ -108,7 +108,7 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
 #ifdef __GNUC__
 
 /* Computes rows [first, first + rows) and columns [column, column + vectors * RVM_LANES) of the tile in registers.
-   `rows` and `vectors` are constants where this is inlined. */
+   `rows` and `vectors` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_window_tile_f32_arguments *args, int rows,
                                                                   int vectors, int64_t first, int64_t column) {
   const int64_t depth = args->depth, b_stride = args->b_stride;

@@ -19,7 +19,7 @@ static inline float rvm_larger_or_nan(float total, float element) {
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
                                                           const float *x, int64_t y, int64_t first, int64_t count) {
   const int64_t window_width = args->window_width, stride = args->stride_x, dilation = args->dilation_x;
-  /* For each column of the plane that the windows read: the maximum over the rows of the window. */
+  /* line[i]: the maximum of column left + i of the plane over the rows of the windows. */
   float line[RVM_POOL_LINE];
   const int64_t span = (count - 1) * stride + (window_width - 1) * dilation + 1, left = first * stride - args->pad_x;
   const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
