@@ -179,7 +179,7 @@ static PyObject *value_of(const reading *r, const rvm_onnx_field *row, const rvm
   }
 }
 
-/* Clears the other fields of a message with the label oneof. */
+/* Clears all fields of the message with the label oneof, except `row`. */
 static void clear_others(reading *r, const rvm_onnx_field *row) {
   for (const rvm_onnx_field *each = r->rows; each < rvm_onnx_fields + RVM_ONNX_ROW_COUNT; each++) {
     if (each->message != row->message) break;
@@ -187,7 +187,8 @@ static void clear_others(reading *r, const rvm_onnx_field *row) {
   }
 }
 
-/* Replaces *dst by `value`.  Two messages are merged: the result has the ranges of both, which are read in order. */
+/* Replaces *dst by `value`.  If *dst is a message already, merges the two messages: the result is the ranges of *dst,
+   followed by those of `value`. */
 static int set_value(PyObject **dst, PyObject *value, int is_message) {
   PyObject *merged = value;
   if (*dst && is_message) {
@@ -207,8 +208,8 @@ static int append_value(PyObject **list, PyObject *value) {
   return failed ? -1 : 0;
 }
 
-/* Appends the numbers of a field.  If it is the first one and is packed floats, it is not copied, unless another field
-   follows. */
+/* Appends the numbers of a field.  If the first field is packed floats, only its place is recorded (in_place).  Its
+   numbers are copied when a second field follows. */
 static int append_numbers(reading *r, int index, const rvm_wire_field *field) {
   const rvm_onnx_kind kind = r->rows[index].kind;
   rvm_onnx_numbers *numbers = &r->numbers[index];
