@@ -140,8 +140,8 @@ typedef struct expand_context {
   rvm_value *error;
 } expand_context;
 
-/* Writes the elements of the `rank` axes from `axes` on to `dst`, and returns the end of the written memory.  For a
-   repeated axis, the first position is written, and then copied to the other positions.  If the run exceeds a limit,
+/* Expands the `rank` axes at `axes`: writes their elements to `dst`, and returns the end of the written memory.  For a
+   repeated axis, writes the first position, and then copies it to the other positions.  If the run exceeds a limit,
    stores the error in *context->error and returns NULL. */
 static unsigned char *expand_axes(const expand_context *context, const expanded_axis *axes, int32_t rank,
                                   const unsigned char *src, unsigned char *dst) {
@@ -284,7 +284,7 @@ RVM_BUILTIN(tensor_to_shape) {
   rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
   if (!status) status = rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
   if (status) return status;
-  /* Check the dimensions in the shape, because the host may change the elements of the tensor meanwhile. */
+  /* Check the dimensions in the shape, because the host may change the elements of the tensor at any time. */
   rvm_value shape = *result;
   for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
     if (shape.as.shape->dims[i] < 0)

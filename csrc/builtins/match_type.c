@@ -79,16 +79,17 @@ static rvm_status fail_kind(const decoder *in, const path_node *path, const char
 /* Reads a code-value pair (shape_codes.def) and compares `got` with it.  Fails with SHAPE_ERROR if they differ;
    `subject` precedes the expected number in the message. */
 static rvm_status match_pair(decoder *in, const path_node *path, const char *subject, int64_t got) {
-  int64_t code, expected;
+  int64_t code, value;
   rvm_status status;
-  if ((status = next_int(in, &code)) || (status = next_int(in, &expected))) return status;
+  if ((status = next_int(in, &code)) || (status = next_int(in, &value))) return status;
   if (code == SHAPE_ANY) return RVM_OK;
+  int64_t expected = value;
   if (code == SHAPE_EQUAL_HEAP) {
     rvm_value heap = in->heap;
-    if (heap.tag == RVM_TAG_NIL || expected < 0 || expected >= heap.as.tensor->dl.shape[0])
+    if (heap.tag == RVM_TAG_NIL || value < 0 || value >= heap.as.tensor->dl.shape[0])
       return rvm_fail(in->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range",
-                      (long long)expected);
-    expected = ((const int64_t *)heap.as.tensor->dl.data)[expected];
+                      (long long)value);
+    expected = ((const int64_t *)heap.as.tensor->dl.data)[value];
   } else if (code != SHAPE_EQUAL) {
     return fail_encoding(in);
   }
@@ -162,6 +163,7 @@ static memo_entry *find_known(const decoder *in, memo_entry entry) {
 
 static int is_known(const decoder *in, memo_entry entry) { return in->capacity > 0 && find_known(in, entry)->object; }
 
+/* Adds an entry to the hash table, which grows first if it is half full. */
 static rvm_status add_known(decoder *in, memo_entry entry) {
   if (2 * in->known_count >= in->capacity) {
     decoder grown = *in;

@@ -39,22 +39,32 @@ typedef struct neighbors {
 
 static int is_within(int64_t instruction, int64_t count) { return instruction >= 0 && instruction < count; }
 
-/* Returns whether a program is valid: opcodes and anchors are known, jumps lead to instructions, each SET is followed
-   by exactly its RANGEs, and the last instruction is MATCH. */
-static int is_program(const int64_t *program, int64_t count) {
-  int64_t ranges = 0;
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t code = program[3 * i], a = program[3 * i + 1], b = program[3 * i + 2];
-    if ((code == PATTERN_RANGE) != (ranges > 0)) return 0;
-    ranges -= ranges > 0;
-    int is_valid =
-        code == PATTERN_RANGE || code == PATTERN_MATCH || (code == PATTERN_ANCHOR && is_within(a, ANCHORS)) ||
-        (code == PATTERN_SET && a >= 0 && a < count - i - 1) || (code == PATTERN_JUMP && is_within(a, count)) ||
-        (code == PATTERN_SPLIT && is_within(a, count) && is_within(b, count));
-    if (!is_valid) return 0;
-    if (code == PATTERN_SET) ranges = a;
+/* Returns whether instruction `i` of a program of `count` instructions has a known opcode and valid operands: anchors
+   are known, jumps lead to instructions, and the RANGEs of a SET are inside the program. */
+static int is_instruction(const int64_t *program, int64_t i, int64_t count) {
+  const int64_t first = program[3 * i + 1], second = program[3 * i + 2];
+  switch (program[3 * i]) {
+    case PATTERN_RANGE:
+    case PATTERN_MATCH: return 1;
+    case PATTERN_ANCHOR: return is_within(first, ANCHORS);
+    case PATTERN_SET: return first >= 0 && first < count - i - 1;
+    case PATTERN_JUMP: return is_within(first, count);
+    case PATTERN_SPLIT: return is_within(first, count) && is_within(second, count);
+    default: return 0;
   }
-  return count > 0 && ranges == 0 && program[3 * (count - 1)] == PATTERN_MATCH;
+}
+
+/* Returns whether a program is valid: its instructions are valid, each SET is followed by exactly its RANGEs, and the
+   last instruction is MATCH. */
+static int is_program(const int64_t *program, int64_t count) {
+  int64_t ranges_left = 0; /* number of RANGEs that must follow */
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t code = program[3 * i];
+    if ((code == PATTERN_RANGE) != (ranges_left > 0) || !is_instruction(program, i, count)) return 0;
+    if (code == PATTERN_RANGE) ranges_left--;
+    if (code == PATTERN_SET) ranges_left = program[3 * i + 1];
+  }
+  return count > 0 && ranges_left == 0 && program[3 * (count - 1)] == PATTERN_MATCH;
 }
 
 static int is_word(int64_t point) {

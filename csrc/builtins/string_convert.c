@@ -123,8 +123,8 @@ static int is_white(uint32_t point) {
 /* Returns the part of a text from `offset` on. */
 static rvm_text after(rvm_text text, int64_t offset) { return (rvm_text){text.bytes + offset, text.length - offset}; }
 
-/* Finds the first run of white space in a text.  Stores the offset of its start in *start and of its end in *next.  If
-   there is none, both are the length of the text. */
+/* Finds the first run of white space in a text.  Stores the offset of its start in *start and of its end in *next.
+   Stores the length of the text in *start and *next if there is no white space. */
 static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start, int64_t *next, rvm_value *error) {
   int64_t offset = 0;
   rvm_status status = RVM_OK;
@@ -132,6 +132,7 @@ static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start
     if (is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
   }
+  /* `offset` is now behind the first code point of the white space. */
   for (*next = offset; offset < text.length && !status; *next = offset) {
     if (!is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);

@@ -49,7 +49,7 @@ RVM_BUILTIN(string_take) {
     status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
   if (status) return status;
   const rvm_tensor *indices = arguments[0].as.tensor;
-  /* volatile: each position is read once, because the host may change it meanwhile. */
+  /* volatile: each position is read only once, because the host may change it at any time. */
   const volatile int64_t *positions = indices->dl.data;
   if ((status = rvm_tensor_new(RVM_DTYPE_str, indices->dl.ndim, indices->dl.shape, result))) return status;
   rvm_value taken = *result;
@@ -212,7 +212,7 @@ RVM_BUILTIN(string_concat) {
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
-  /* volatile: each slot is read once, because the host may change it meanwhile. */
+  /* volatile: each slot is read only once, because the host may change it at any time. */
   const volatile int64_t *slot_keys = table->dl.data;
   uint32_t crc;
   int equal;

@@ -62,8 +62,8 @@ static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], i
     digits[written] = '\0';
     *exponent = (int32_t)strtol(next + 1, NULL, 10) + 1;
     if (number_of(dtype, digits, *exponent) == value) break;
-    /* The next number of this length may also read back as `value`: above a power of two, floats are spaced farther
-       apart than below it. */
+    /* Even if the nearest number of this length does not read back as `value`, the next larger one may: above a power
+       of two, floats are spaced farther apart than below it. */
     next_digits(digits, exponent);
     if (number_of(dtype, digits, *exponent) == value) break;
   }

@@ -1,5 +1,5 @@
-/* scalar_ops.h: the scalar operators (scalar_operators.def) in C, shared by the interpreter and generated C so that
-   both compute the same results. */
+/* scalar_ops.h: the scalar operators (scalar_operators.def) in C.  The interpreter and generated C use the same
+   functions, so that their results are the same. */
 #ifndef RELVM_SCALAR_OPS_H
 #define RELVM_SCALAR_OPS_H
 

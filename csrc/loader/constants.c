@@ -60,7 +60,7 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
    the number of entries from there to the end of the table. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dim_count, int32_t index, rvm_value *result) {
-  if (record->rank > dim_count || record->rank > INT32_MAX) /* never: takes 16 GB of dimensions */
+  if (record->rank > dim_count || record->rank > INT32_MAX) /* never: a test needs 16 GB of dimensions */
     return BAD(result, "the dimensions of constant %d lie outside the table of dimensions", index);
   switch (record->tag) {
     case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;

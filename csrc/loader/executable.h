@@ -100,8 +100,8 @@ struct rvm_executable {
   rvm_value *constants;        /* immortal objects */
   struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */
-  rvm_value *literals; /* operands of steps; the payload of a FUNCTION is the function's index, and a CONTEXT has
-                          none, because both depend on the machine */
+  rvm_value *literals; /* operands of steps.  FUNCTION and CONTEXT values depend on the machine: here, the payload of a
+                          FUNCTION is the function's index, and a CONTEXT has no payload. */
   int64_t literal_count;
   rvm_library library;
   int32_t is_only_checked;  /* the load option check_only */

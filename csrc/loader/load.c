@@ -318,7 +318,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 ||
-      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: takes a file of 2.8 GB */
+      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: a test needs a file of 2.8 GB */
     return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));

@@ -170,7 +170,7 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
                            const uint32_t *instruction) {
   const uint32_t destination = instruction[1], row = instruction[2], count = instruction[3];
   const uint32_t *arguments = instruction + 4, *next = arguments + count;
-  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
+  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: a test needs 256 MB */
   is_typed &= is_scalar(types[destination]) && rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
     is_typed &= rvm_argument_type(d->executable, types, arguments[i]) == rvm_scalar_operand_type(row, i);
@@ -224,7 +224,7 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
   const uint32_t callee = instruction[1], *list = instruction + 2;
   if (callee != (uint32_t)index) {
     emit(d, RVM_STEP_tail_call);
-    emit(d, 0);
+    emit(d, 0); /* the operand `target`, which is not used */
     emit(d, (int32_t)callee);
     emit_operands(d, list);
     return;
@@ -253,7 +253,7 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
 /* Emits the step of an instruction of function `index`.  The targets of jumps are patched later (patch_jump). */
 static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t checks_end) {
   const unsigned char *types = rvm_registers_of(&d->types, index);
-  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode */
+  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode, which the verifier rejects */
     case RVM_OP_call: emit_call(d, types, instruction); return;
     case RVM_OP_prim: emit_scalar_op(d, &d->executable->functions[index], types, instruction); return;
     case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, checks_end); return;

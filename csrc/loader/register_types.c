@@ -108,13 +108,17 @@ int rvm_is_constant(const rvm_executable *executable, uint32_t word, int64_t tag
    parameter and the dtype i64, f64 or bool.  Stores the parameter and its type. */
 static int is_entry_check(const rvm_register_types *t, const rvm_function_record *function, const uint32_t *code,
                           int32_t *parameter, enum rvm_register_type *type) {
-  if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || t->classes[code[2]] != RVM_CLASS_CHECK || code[3] != 3)
+  if (code[0] != RVM_OP_call) return 0;
+  const int32_t destination = (int32_t)code[1];
+  const uint32_t callee = code[2], count = code[3];
+  const uint32_t *arguments = code + 4; /* the value, its dtype and the text for the error */
+  if (destination >= 0 || t->classes[callee] != RVM_CLASS_CHECK || count != 3) return 0;
+  if (rvm_argument_kind(arguments[0]) != RVM_ARGUMENT_REGISTER ||
+      !rvm_is_constant(t->executable, arguments[1], RVM_TAG_DTYPE) ||
+      !rvm_is_constant(t->executable, arguments[2], RVM_TAG_STRING))
     return 0;
-  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !rvm_is_constant(t->executable, code[5], RVM_TAG_DTYPE) ||
-      !rvm_is_constant(t->executable, code[6], RVM_TAG_STRING))
-    return 0;
-  *parameter = rvm_argument_payload(code[4]);
-  rvm_value dtype = t->executable->constants[rvm_argument_payload(code[5])];
+  *parameter = rvm_argument_payload(arguments[0]);
+  rvm_value dtype = t->executable->constants[rvm_argument_payload(arguments[1])];
   if (*parameter >= function->parameter_count) return 0;
   *type = dtype.as.i == RVM_DTYPE_i64    ? RVM_REGISTER_INT
           : dtype.as.i == RVM_DTYPE_f64  ? RVM_REGISTER_FLOAT

@@ -186,6 +186,7 @@ static void write_path(const checker *c, const rvm_onnx_field *row, int64_t at, 
     length = write_step(&c->frames[c->depth], row, at, steps, sizeof steps);
   else if (number)
     length = snprintf(steps, sizeof steps, ".field %" PRIu32, number);
+  /* Insert the steps of the enclosing messages at the beginning, innermost message first. */
   for (int32_t i = c->depth; i > 0; i--) {
     const frame *inner = &c->frames[i];
     const int more = write_step(&c->frames[i - 1], inner->field, inner->field_at, step, sizeof step);

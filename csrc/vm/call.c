@@ -265,7 +265,8 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
    code. */
 enum { CAPTURED_PER_FUEL = RVM_WORDS_PER_FUEL / 4 };
 
-/* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
+/* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values.  Stores
+   the call in *call. */
 static rvm_status push_callee_operands(rvm_machine *machine, rvm_value callee, const rvm_value *arguments,
                                        int32_t count, rvm_pending *call, rvm_value *error) {
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);

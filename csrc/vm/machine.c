@@ -78,9 +78,10 @@ static void replace_function(rvm_machine *machine, int32_t i, const rvm_function
 static void apply_upgrades(rvm_machine *machine) {
   if (!atomic_exchange(&machine->has_upgrade, 0)) return;
   for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades); upgrade; upgrade = upgrade->next) {
+    if (upgrade->is_applied) continue;
     const rvm_executable *compiled = upgrade->compiled;
     const int is_whole = compiled->function_count == machine->executable->function_count;
-    for (int32_t i = 0; i < compiled->function_count && !upgrade->is_applied; i++) {
+    for (int32_t i = 0; i < compiled->function_count; i++) {
       const int32_t index =
           is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
       replace_function(machine, index, &compiled->functions[i], compiled->symbols[i]);
