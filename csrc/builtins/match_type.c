@@ -76,8 +76,8 @@ static rvm_status fail_kind(const decoder *in, const path_node *path, const char
                   rvm_value_describe(value, text));
 }
 
-/* Reads a code-value pair (shape_codes.def) and compares `got` with it.  Fails with SHAPE_ERROR if they differ;
-   `subject` precedes the expected number in the message. */
+/* Reads a code-value pair (shape_codes.def), which states the expected number.  Fails with SHAPE_ERROR if `got` is
+   another number.  `subject` precedes the expected number in the message. */
 static rvm_status match_pair(decoder *in, const path_node *path, const char *subject, int64_t got) {
   int64_t code, value;
   rvm_status status;
@@ -194,24 +194,38 @@ static rvm_status check_stack(const decoder *in) {
 
 static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth);
 
+/* Skips `count` integers.  Fails if fewer are left. */
+static rvm_status skip_ints(decoder *in, int64_t count) {
+  if (count > in->end - in->next) return fail_encoding(in);
+  in->next += count;
+  return RVM_OK;
+}
+
+/* Skips a count and that number of code-value pairs. */
+static rvm_status skip_pairs(decoder *in) {
+  int64_t count;
+  rvm_status status = next_int(in, &count);
+  if (status) return status;
+  if (count < 0 || count > in->end - in->next) return fail_encoding(in);
+  return skip_ints(in, 2 * count);
+}
+
 /* Reads an encoded type without comparing a value with it. */
 static rvm_status skip(decoder *in, int32_t depth) {
-  int64_t code, number = 0, inner = 0;
+  int64_t code, inner_count = 0;
   rvm_status status = rvm_spend(in->machine, 1, in->result);
   if (status || (status = check_stack(in)) || (status = next_int(in, &code))) return status;
   if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return fail_encoding(in);
-  int64_t skipped = code == TYPE_SCALAR ? 3 : 0; /* number of operands to skip at once */
-  if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
-    /* The last of the operands before the pairs is the number of pairs. */
-    for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
-      if ((status = next_int(in, &number))) return status;
-    skipped = number < 0 || number > in->end - in->next ? -1 : 2 * number;
+  switch (code) { /* the operands are in type_codes.def */
+    case TYPE_TENSOR: status = skip_ints(in, 2); return status ? status : skip_pairs(in);
+    case TYPE_SHAPE: status = skip_ints(in, 1); return status ? status : skip_pairs(in);
+    case TYPE_SCALAR: return skip_ints(in, 3);
+    case TYPE_TUPLE: status = next_int(in, &inner_count); break;
+    case TYPE_LIST:
+    case TYPE_OPTIONAL: inner_count = 1; break;
+    default: break;
   }
-  if (skipped < 0 || skipped > in->end - in->next) return fail_encoding(in);
-  in->next += skipped;
-  if (code == TYPE_TUPLE && (status = next_int(in, &inner))) return status;
-  if (code == TYPE_LIST || code == TYPE_OPTIONAL) inner = 1;
-  for (int64_t i = 0; i < inner && !status; i++) status = skip(in, depth + 1);
+  for (int64_t i = 0; i < inner_count && !status; i++) status = skip(in, depth + 1);
   return status;
 }
 

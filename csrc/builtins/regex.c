@@ -28,8 +28,8 @@ typedef struct automaton {
   int64_t cost; /* instructions executed since the last rvm_spend */
 } automaton;
 
-/* The maximum number of instructions of a program.  This number bounds the time between two checks of the limits, in
-   which each instruction is executed at most once. */
+/* The maximum number of instructions of a program.  Each instruction is executed at most once between two checks of the
+   limits, so this number bounds the time between two checks. */
 enum { MAX_ROWS = 1 << 20 };
 
 /* The code points before and after a position in the text, or -1 at the start or end of the text. */

@@ -42,8 +42,9 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   return status;
 }
 
-/* Matches `got` with a code-value pair: stores `got` in a heap slot, or compares it with the expected number.  If they
-   differ, sets *matches to 0 and *expected to the expected number.  Otherwise sets *matches to 1. */
+/* Matches `got` with a code-value pair: stores `got` in a heap slot, or compares it with the expected number.  If `got`
+   is not the expected number, sets *matches to 0 and *expected to the expected number.  Otherwise sets *matches to
+   1. */
 static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *matches, int64_t *expected,
                             rvm_value *result) {
   rvm_status status;
@@ -59,7 +60,7 @@ static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t
   return status;
 }
 
-/* Checks that the last `count` arguments of a builtin are `rank` code-value pairs of ints. */
+/* Checks that `count` arguments of a builtin are `rank` code-value pairs of ints. */
 static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t count,
                               rvm_value *result) {
   if (rank < 0 || rank > count / 2 || count != rank * 2) return rvm_fail_count(builtin, count, result);

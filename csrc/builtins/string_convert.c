@@ -101,8 +101,8 @@ RVM_BUILTIN(string_case) {
 
 /* ---- parts ---- */
 
-/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text with
-   which the text both begins and ends. */
+/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text that
+   is a prefix and a suffix of the text. */
 typedef struct splitter {
   rvm_text rest; /* the part of the text that has not been split yet */
   rvm_text delimiter;

@@ -33,8 +33,8 @@
 #define RVM_OUT_OF_LINE RVM_DEFINED_HERE
 #endif
 
-/* Keeps the compiler from computing addresses that depend on `pointer` before this statement, where they would need
-   registers for a long time. */
+/* Keeps the compiler from computing addresses that depend on `pointer` before this statement.  If it computed them
+   earlier, the addresses would occupy registers for a long time. */
 #ifdef __GNUC__
 #define RVM_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #else

@@ -72,6 +72,8 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
   else
     for (int64_t row = 0; row < a.rows && a.columns < a.panel_stride; row++)
       memset(a.panel + row * a.panel_stride + a.columns, 0, (size_t)(a.panel_stride - a.columns) * sizeof *a.panel);
+  /* For each position in the window (`tap`), fill the rows of `channels` channels from `channel` on.  The window of
+     line l and position p of the output reads row l * stride_y + dy and column p * stride_x + dx of the image. */
   for (int64_t tap = 0; tap < taps; tap++) {
     const int64_t channel = (a.row - tap + taps - 1) / taps;
     const int64_t channels = (a.row + a.rows - tap + taps - 1) / taps - channel;

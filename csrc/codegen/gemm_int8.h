@@ -153,8 +153,8 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 #ifdef RVM_DOT
 
 /* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
-   a_is_signed, `rows` and `vectors` must be constants where this function is inlined, and so must `flip` if it is 0, so
-   that words are read from memory to all lanes by one instruction. */
+   a_is_signed, `rows` and `vectors` must be constants where this function is inlined.  If `flip` is 0, it must also be
+   a constant, so that one instruction reads a word from memory to all lanes. */
 static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, uint32_t flip,
                                                            int a_is_signed, int rows, int vectors, int64_t column) {
   const int64_t words = args->depth / 4, a_stride = args->a_stride, b_stride = args->b_stride;

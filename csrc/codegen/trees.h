@@ -71,7 +71,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_read_nodes(const rvm_tree_top *top
 }
 
 /* Moves each lane of `groups` vectors down its tree, by at most `steps` nodes.  The row of a lane begins at x + lane *
-   stride.  `groups` is a constant. */
+   stride.  `groups` must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_tree_vector_walk(const rvm_trees_f32_arguments *args, const rvm_tree_top *top,
                                                           const float *x, int stride, int64_t steps, int groups,
                                                           __m512i *at) {

@@ -83,6 +83,7 @@ static int32_t float_write(int32_t dtype, double value, char text[RVM_NUMBER_BYT
   if (magnitude < 1e-4 || magnitude >= 1e16)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%c%s%se%+03d", sign, digits[0], count > 1 ? "." : "", digits + 1,
                     exponent - 1);
+  /* The formats 0.00125, 12500.0 and 12.5 of 0.125 * 10^exponent. */
   if (exponent <= 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent, "000", digits);
   if (count <= exponent)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%s%.*s.0", sign, digits, exponent - count, "0000000000000000");
@@ -110,7 +111,7 @@ int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBE
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Returns whether the text equals `word`, which is in lower case, ignoring case. */
+/* Returns whether the text equals `word` apart from the case of its letters.  `word` is in lower case. */
 static int is_word(rvm_text text, const char *word) {
   if (text.length != (int64_t)strlen(word)) return 0;
   for (int64_t i = 0; i < text.length; i++)

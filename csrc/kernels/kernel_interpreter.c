@@ -164,7 +164,7 @@ static rvm_status call_micro_kernel(rvm_kernel_run *state, const rvm_kop_invoke 
       const int64_t position = state->scalars[*word++].i64;
       argument->address = state->buffers[buffer];
       argument->bytes = state->buffer_bytes[buffer];
-      argument->number = position; /* in elements, whose size the micro-kernel knows */
+      argument->number = position; /* counted in elements, whose size the micro-kernel knows */
       continue;
     }
     const rvm_kernel_scalar value = state->scalars[*word++];
@@ -660,8 +660,8 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
     for (int64_t axis = 0; axis < rank; axis++) {
       int64_t expected = *word++;
       const int64_t got = tensor->dl.shape[axis];
-      const int is_first_use = expected == -1 - (int64_t)known; /* of a size variable */
-      if (is_first_use) state->scalars[known++].i64 = got;
+      const int sets_size = expected == -1 - (int64_t)known; /* the first use of a size variable sets it */
+      if (sets_size) state->scalars[known++].i64 = got;
       if (expected < 0) expected = state->scalars[-1 - expected].i64;
       if (expected != got)
         return rvm_fail(state->result, RVM_SHAPE_ERROR,

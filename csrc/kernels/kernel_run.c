@@ -91,7 +91,7 @@ static char *take_part(rvm_kernel_loop *loop, int *part) {
   return NULL; /* unreachable: there are as many parts as threads */
 }
 
-/* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is its rvm_kernel_loop.  Does
+/* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is the rvm_kernel_loop.  Does
    nothing if another part has failed. */
 static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_loop *loop = (rvm_kernel_loop *)shared;

@@ -62,7 +62,7 @@ typedef struct rvm_kernel_loop {
   uint32_t pc;                      /* the `parallel` instruction */
   uint32_t first, last;             /* the scalars for the bounds of a part */
   uint32_t first_array, last_array; /* the range of arrays of which each part has a copy */
-  _Atomic(rvm_status) status;       /* of the last part that failed, or OK */
+  _Atomic(rvm_status) status;       /* status of the last part that failed, or OK */
   _Atomic(int64_t) helped;          /* fuel used by other threads and not yet charged to the machine */
   char *memory;                     /* memory of concurrent parts, `part_bytes` each */
   int64_t part_bytes;

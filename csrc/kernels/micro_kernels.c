@@ -61,8 +61,8 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
 /* Returns the address of the element that an argument names.  The caller will access the elements [low, high) relative
-   to that element, each of `bytes` bytes.  Returns NULL if one of them is outside the buffer, or they are not aligned.
-   If the range is empty, returns an address that must not be accessed. */
+   to that element, each of `bytes` bytes.  Returns NULL if one of these is outside the buffer, or if the buffer is not
+   aligned.  If the range is empty, returns an address that must not be accessed. */
 static void *checked_address(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
   static int64_t no_elements;
   const int64_t size = argument->bytes / bytes, position = argument->number;

@@ -98,7 +98,7 @@ struct rvm_executable {
   rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if no
                                   function has kernel bytecode */
   rvm_value *constants;        /* immortal objects */
-  struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
+  struct rvm_code *codes;      /* the code of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */
   rvm_value *literals; /* operands of steps.  FUNCTION and CONTEXT values depend on the machine: here, the payload of a
                           FUNCTION is the function's index, and a CONTEXT has no payload. */

@@ -256,7 +256,7 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
    functions could share one long name, and a small file would take very long to sort by name. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
   enum { NAMES_PACKED = 1, NAMES_OTHER = 2 };
-  unsigned char *uses = rvm_allocate_zeroed((size_t)executable->string_count); /* by string index */
+  unsigned char *uses = rvm_allocate_zeroed((size_t)executable->string_count); /* indexed by string */
   if (!uses) return rvm_out_of_memory(error);
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) {

@@ -18,7 +18,7 @@ static const char operand_letters[][4] = {
 #undef OP
 };
 
-/* Whether control can reach the instruction after this one: not after ENDS. */
+/* FALLS: control can continue with the next instruction.  ENDS: it cannot. */
 enum flow { ENDS, FALLS };
 
 static const enum flow flows[] = {
@@ -152,7 +152,8 @@ static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t
 /* Checks that the operands of the instruction at `pc` are in range.  Jumps are checked later. */
 static rvm_status check_operands(const checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
-  uint32_t callee = 0, row = RVM_SCALAR_OP_COUNT; /* for the argument list, which is the last operand */
+  /* The callee or scalar operator, which is known when the argument list, the last operand, is checked. */
+  uint32_t callee = 0, row = RVM_SCALAR_OP_COUNT;
   for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
     int32_t number = (int32_t)*operand;
     rvm_status status;

@@ -254,6 +254,21 @@ static int read_range(reading *r, rvm_onnx_message message, int64_t start, int64
   return 0;
 }
 
+/* Reads the fields in all ranges of a tuple (read_onnx).  `size_bytes` is the size of the file. */
+static int read_ranges(reading *r, rvm_onnx_message message, PyObject *ranges, int64_t size_bytes) {
+  for (Py_ssize_t i = 0; i + 1 < PyTuple_Size(ranges); i += 2) {
+    const long long start = PyLong_AsLongLong(PyTuple_GetItem(ranges, i));
+    const long long end = PyLong_AsLongLong(PyTuple_GetItem(ranges, i + 1));
+    if (PyErr_Occurred()) return -1;
+    if (start < 0 || end < start || end > size_bytes) {
+      PyErr_Format(PyExc_ValueError, "the range %lld to %lld is not inside the file", start, end);
+      return -1;
+    }
+    if (read_range(r, message, start, end)) return -1;
+  }
+  return 0;
+}
+
 /* Returns the numbers of a repeated field as a memoryview with their type, or NULL without an exception if it has none.
  */
 static PyObject *numbers_view(const reading *r, ptrdiff_t index) {
@@ -314,19 +329,7 @@ static PyObject *read_onnx(PyObject *module, PyObject *arguments) {
   if (!rows) return NULL;
   if (PyObject_GetBuffer(content, &view, PyBUF_SIMPLE)) return NULL;
   reading r = {.content = content, .bytes = view.buf, .rows = rows};
-  int failed = 0;
-  for (Py_ssize_t i = 0; i + 1 < PyTuple_Size(ranges) && !failed; i += 2) {
-    const long long start = PyLong_AsLongLong(PyTuple_GetItem(ranges, i));
-    const long long end = PyLong_AsLongLong(PyTuple_GetItem(ranges, i + 1));
-    if (PyErr_Occurred()) {
-      failed = 1;
-    } else if (start < 0 || end < start || end > view.len) {
-      PyErr_Format(PyExc_ValueError, "the range %lld to %lld is not inside the file", start, end);
-      failed = 1;
-    } else {
-      failed = read_range(&r, (rvm_onnx_message)message, start, end);
-    }
-  }
+  const int failed = read_ranges(&r, (rvm_onnx_message)message, ranges, view.len);
   PyObject *result = failed ? NULL : to_dict(&r, (rvm_onnx_message)message);
   for (int i = 0; i < MAX_FIELDS; i++) {
     Py_XDECREF(r.values[i]);

@@ -131,8 +131,8 @@ static int is_host_memory(const rvm_tensor *tensor) {
   }
 }
 
-/* Adds to the bytes of the current conversion, if they are counted.  Returns 0, or -1 with an exception if they exceed
-   the limits of the machine. */
+/* Adds to the bytes of the current conversion, if bytes are counted.  Returns 0, or -1 with an exception if the bytes
+   exceed the limits of the machine. */
 static int charge_conversion(Objects *objects, int64_t size_bytes) {
   rvm_value error;
   if (objects->converted_bytes < 0) return 0;

@@ -293,7 +293,8 @@ rvm_onnx_status rvm_onnx_check(const unsigned char *bytes, int64_t size_bytes, c
     }
     rvm_wire_field field;
     const char *clause = rvm_wire_next(&top->cursor, &field);
-    const rvm_onnx_field *row = clause && !field.number ? NULL : rvm_onnx_find(top->message, &field);
+    const int has_key = !clause || field.number; /* a malformed field may have a well-formed key */
+    const rvm_onnx_field *row = has_key ? rvm_onnx_find(top->message, &field) : NULL;
     if (clause) return fail(&c, RVM_ONNX_MALFORMED, row, &field, clause);
     const rvm_onnx_status status = row ? check_field(&c, row, &field) : RVM_ONNX_OK;
     if (status) return status;

@@ -30,7 +30,7 @@ typedef struct rvm_wire_field {
   rvm_wire_type type;
   int64_t at;         /* the position of the key */
   int64_t start, end; /* the content of a field of type BYTES */
-  uint64_t value;     /* of a field of type VARINT, FIXED64 or FIXED32 */
+  uint64_t value;     /* the value of a field of type VARINT, FIXED64 or FIXED32 */
 } rvm_wire_field;
 
 /* Reads the field at a cursor, which must not be at its end, and moves the cursor behind the field.  A group is skipped
