@@ -168,9 +168,11 @@ static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, i
     advance(nfa);
     for (int64_t k = 0; k < nfa->now_count; k++) {
       const int64_t *row = &nfa->program[3 * nfa->now[k]];
-      nfa->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
-      if (row[0] == PATTERN_SET && is_in_set(row, point))
-        follow_new(nfa, nfa->now[k] + row[1] + 1, (neighbors){point, following});
+      const int is_set = row[0] == PATTERN_SET;
+      const int64_t range_count = is_set ? row[1] : 0;
+      nfa->cost += 1 + range_count;
+      if (is_set && is_in_set(row, point)) /* continue with the instruction after the RANGEs */
+        follow_new(nfa, nfa->now[k] + 1 + range_count, (neighbors){point, following});
     }
     point = following;
   }

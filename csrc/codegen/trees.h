@@ -92,7 +92,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_vector_walk(const rvm_trees_f32_ar
       const __m512i offset = _mm512_and_si512(word, mask);
       const float *rows = x + g * RVM_TREE_LANES * (int64_t)stride;
       const __m512 value = _mm512_i32gather_ps(_mm512_add_epi32(begins, column), rows, 4);
-      const __mmask16 is_first = _mm512_cmp_ps_mask(value, threshold, _CMP_LE_OQ);
+      const __mmask16 is_first =
+          _mm512_cmp_ps_mask(value, threshold, _CMP_LE_OQ); /* lanes that go to the first child */
       const __m512i next = _mm512_add_epi32(at[g], offset);
       at[g] = _mm512_min_epu32(_mm512_mask_sub_epi32(next, is_first, next, one), last);
       moved |= _mm512_test_epi32_mask(offset, offset);

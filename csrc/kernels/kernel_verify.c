@@ -195,7 +195,7 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, r
   uint32_t index = op->first;
   const char *letters = rvm_micro_kernels[op->kernel].arguments;
   for (const char *letter = letters; *letter; letter++) {
-    const int is_address = *letter == 'p' || *letter == 'P';
+    const int is_address = *letter == 'p' || *letter == 'P'; /* READ or WRITE (micro_kernels.h) */
     if (index + 1 + is_address > program->argument_count)
       return BAD(error, "instruction %u: the arguments exceed the table", pc);
     if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[index++]))

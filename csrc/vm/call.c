@@ -187,6 +187,7 @@ static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value
   if (machine->head.stack_end - arguments < 2 * call.count) {
     status = rvm_fail_stack(machine, call.function, result);
   } else {
+    /* Call the function with a borrowed copy of the arguments above the owned ones. */
     machine->head.top += call.count;
     memcpy(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
