@@ -6,6 +6,7 @@
 #include "registry.h"
 #include "tensor.h"
 
+/* The head of the definition of a builtin. */
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
 

@@ -140,8 +140,8 @@ typedef struct expand_context {
   rvm_value *error;
 } expand_context;
 
-/* Writes the elements of the `rank` axes from `axes` on to `dst`, and returns the end of the written memory.  For a
-   repeated axis, the first position is written, and then copied to the other positions.  If the run exceeds a limit,
+/* Expands the `rank` axes at `axes`: writes their elements to `dst`, and returns the end of the written memory.  For a
+   repeated axis, writes the first position, and then copies it to the other positions.  If the run exceeds a limit,
    stores the error in *context->error and returns NULL. */
 static unsigned char *expand_axes(const expand_context *context, const expanded_axis *axes, int32_t rank,
                                   const unsigned char *src, unsigned char *dst) {
@@ -152,11 +152,10 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
   }
   if (axes->stride_bytes == 0) {
     unsigned char *end = expand_axes(context, axes + 1, rank - 1, src, dst);
-    size_t written_bytes = (size_t)(end - dst);
-    for (int64_t n = 1; n < axes->count && end; n++)
-      end = rvm_copy_elements(context->machine, context->dtype, end, dst, written_bytes, context->error)
-                ? NULL
-                : end + written_bytes;
+    if (!end) return NULL;
+    const size_t written_bytes = (size_t)(end - dst);
+    for (int64_t n = 1; n < axes->count; n++, end += written_bytes)
+      if (rvm_copy_elements(context->machine, context->dtype, end, dst, written_bytes, context->error)) return NULL;
     return end;
   }
   for (int64_t n = 0; n < axes->count && dst; n++)
@@ -184,6 +183,8 @@ RVM_BUILTIN(expand) {
   if (is_same) return return_value(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
+  /* Fill `axes` from its end, innermost axis first, without axes of size 1.  The innermost axes that are not repeated
+     become the run instead. */
   expanded_axis axes[RVM_MAX_RANK];
   int32_t first = RVM_MAX_RANK;
   size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), stride_bytes = run_bytes;
@@ -283,7 +284,7 @@ RVM_BUILTIN(tensor_to_shape) {
   rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
   if (!status) status = rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
   if (status) return status;
-  /* Check the dimensions in the shape, because the host may change the elements of the tensor meanwhile. */
+  /* Check the dimensions in the shape, because the host may change the elements of the tensor at any time. */
   rvm_value shape = *result;
   for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
     if (shape.as.shape->dims[i] < 0)

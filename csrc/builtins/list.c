@@ -61,14 +61,13 @@ static rvm_status copy_with_change(rvm_value list, int64_t position, const rvm_v
   int64_t length = position + (added != NULL) + (size - next);
   if (length > INT32_MAX) return rvm_out_of_memory(result);
   rvm_machine *machine = rvm_machine_running();
-  rvm_value joined;
-  rvm_status status = rvm_list_allocate(length, &joined);
-  *result = joined;
+  rvm_status status = rvm_list_allocate(length, result);
   if (status) return status;
-  status = append_items(machine, joined.as.list, items, position, result);
-  if (!status && added) rvm_list_add(joined.as.list, *added);
-  if (!status && next < size) status = append_items(machine, joined.as.list, items + next, size - next, result);
-  if (status) rvm_release(&joined);
+  rvm_value changed = *result;
+  status = append_items(machine, changed.as.list, items, position, result);
+  if (!status && added) rvm_list_add(changed.as.list, *added);
+  if (!status && next < size) status = append_items(machine, changed.as.list, items + next, size - next, result);
+  if (status) rvm_release(&changed);
   return status;
 }
 
@@ -92,8 +91,8 @@ static rvm_status grow(rvm_list *list, rvm_value *result) {
   return RVM_OK;
 }
 
-/* Appends in place only if the list will not contain itself.  The item cannot contain a list with a single reference,
-   but it can be that list. */
+/* Appends in place only if this cannot make the list contain itself.  A list with a single reference is not inside the
+   item, but it can be the item. */
 RVM_BUILTIN(list_push) {
   RVM_CHECK(list_push, "la");
   rvm_value list = arguments[0], item = arguments[1];
@@ -224,11 +223,9 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
   if (status) return status;
   int64_t dims[RVM_MAX_RANK + 1];
   rvm_machine *machine = arguments[0].as.machine;
-  rvm_value joined;
   if ((status = check_parts(name, items, size, stacked, axis, dims, result))) return status;
-  status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &joined);
-  *result = joined;
-  if (status) return status;
+  if ((status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, result))) return status;
+  rvm_value joined = *result;
   status = copy_parts(machine, items, size, stacked, axis, joined.as.tensor, result);
   if (status) rvm_release(&joined);
   return status;
@@ -236,12 +233,12 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
 
 RVM_BUILTIN(list_concat) {
   RVM_CHECK(list_concat, "cli");
-  return join("list_concat", arguments, 0, result);
+  return join("list_concat", arguments, /*stacked=*/0, result);
 }
 
 RVM_BUILTIN(list_stack) {
   RVM_CHECK(list_stack, "cli");
-  return join("list_stack", arguments, 1, result);
+  return join("list_stack", arguments, /*stacked=*/1, result);
 }
 
 /* Creates a tensor of the positions [first, first + size) of `tensor` along an axis, and appends it to the list.  If
@@ -282,15 +279,15 @@ static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t 
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
   if (number > INT32_MAX) return rvm_out_of_memory(result);
-  rvm_value list;
-  rvm_status status = rvm_list_allocate(number, &list);
-  *result = list;
+  rvm_status status = rvm_list_allocate(number, result);
+  if (status) return status;
+  rvm_value list = *result;
   for (int64_t k = 0; k < number && !status; k++) {
     int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
     status = append_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
-    if (status) rvm_release(&list);
   }
+  if (status) rvm_release(&list);
   return status;
 }
 
@@ -307,7 +304,8 @@ RVM_BUILTIN(list_split) {
     if (each <= 0)
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: expected a part size of at least 1, got %lld",
                       (long long)each);
-    return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
+    const int64_t number = extent / each + (extent % each != 0);
+    return split(machine, tensor, axis, NULL, number, each, /*dropped=*/0, result);
   }
   const rvm_shape *sizes = arguments[2].as.shape;
   if ((status = rvm_spend(machine, sizes->rank, result))) return status;
@@ -322,7 +320,7 @@ RVM_BUILTIN(list_split) {
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.list_split: the part sizes add up to %lld, but the axis has size %lld",
                     (long long)total, (long long)extent);
-  return split(machine, tensor, axis, sizes->dims, sizes->rank, 0, 0, result);
+  return split(machine, tensor, axis, sizes->dims, sizes->rank, /*each=*/0, /*dropped=*/0, result);
 }
 
 RVM_BUILTIN(list_unstack) {
@@ -331,5 +329,6 @@ RVM_BUILTIN(list_unstack) {
   int32_t axis;
   rvm_status status = resolve_axis("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
   if (status) return status;
-  return split(arguments[0].as.machine, tensor, axis, NULL, tensor->dl.shape[axis], 1, 1, result);
+  const int64_t number = tensor->dl.shape[axis];
+  return split(arguments[0].as.machine, tensor, axis, NULL, number, /*each=*/1, /*dropped=*/1, result);
 }

@@ -76,19 +76,20 @@ static rvm_status fail_kind(const decoder *in, const path_node *path, const char
                   rvm_value_describe(value, text));
 }
 
-/* Reads a code-value pair (shape_codes.def) and compares `got` with it.  Fails with SHAPE_ERROR if they differ;
-   `subject` precedes the expected number in the message. */
+/* Reads a code-value pair (shape_codes.def), which states the expected number.  Fails with SHAPE_ERROR if `got` is
+   another number.  `subject` precedes the expected number in the message. */
 static rvm_status match_pair(decoder *in, const path_node *path, const char *subject, int64_t got) {
-  int64_t code, expected;
+  int64_t code, value;
   rvm_status status;
-  if ((status = next_int(in, &code)) || (status = next_int(in, &expected))) return status;
+  if ((status = next_int(in, &code)) || (status = next_int(in, &value))) return status;
   if (code == SHAPE_ANY) return RVM_OK;
+  int64_t expected = value;
   if (code == SHAPE_EQUAL_HEAP) {
     rvm_value heap = in->heap;
-    if (heap.tag == RVM_TAG_NIL || expected < 0 || expected >= heap.as.tensor->dl.shape[0])
+    if (heap.tag == RVM_TAG_NIL || value < 0 || value >= heap.as.tensor->dl.shape[0])
       return rvm_fail(in->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range",
-                      (long long)expected);
-    expected = ((const int64_t *)heap.as.tensor->dl.data)[expected];
+                      (long long)value);
+    expected = ((const int64_t *)heap.as.tensor->dl.data)[value];
   } else if (code != SHAPE_EQUAL) {
     return fail_encoding(in);
   }
@@ -145,7 +146,7 @@ static rvm_status match_scalar(decoder *in, const path_node *path, rvm_value val
   if (dtype == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) return match_pair(in, path, "", value.as.i);
   int64_t tag = dtype == RVM_DTYPE_bool ? RVM_TAG_BOOL : dtype == RVM_DTYPE_i64 ? RVM_TAG_INT : RVM_TAG_FLOAT;
   if (value.tag == tag)
-    return match_pair(in, path, "", 0); /* reads the pair, which compares nothing: its code is ANY */
+    return match_pair(in, path, "", 0); /* only reads the pair: its code is ANY, which accepts every number */
   const char *names[] = {"a bool scalar", "an i64 scalar", "an f64 scalar"};
   return fail_kind(in, path, names[tag == RVM_TAG_BOOL ? 0 : tag == RVM_TAG_INT ? 1 : 2], value);
 }
@@ -162,6 +163,7 @@ static memo_entry *find_known(const decoder *in, memo_entry entry) {
 
 static int is_known(const decoder *in, memo_entry entry) { return in->capacity > 0 && find_known(in, entry)->object; }
 
+/* Adds an entry to the hash table, which grows first if it is half full. */
 static rvm_status add_known(decoder *in, memo_entry entry) {
   if (2 * in->known_count >= in->capacity) {
     decoder grown = *in;
@@ -192,24 +194,38 @@ static rvm_status check_stack(const decoder *in) {
 
 static rvm_status match(decoder *in, const path_node *path, rvm_value value, int32_t depth);
 
+/* Skips `count` integers.  Fails if fewer are left. */
+static rvm_status skip_ints(decoder *in, int64_t count) {
+  if (count > in->end - in->next) return fail_encoding(in);
+  in->next += count;
+  return RVM_OK;
+}
+
+/* Skips a count and that number of code-value pairs. */
+static rvm_status skip_pairs(decoder *in) {
+  int64_t count;
+  rvm_status status = next_int(in, &count);
+  if (status) return status;
+  if (count < 0 || count > in->end - in->next) return fail_encoding(in);
+  return skip_ints(in, 2 * count);
+}
+
 /* Reads an encoded type without comparing a value with it. */
 static rvm_status skip(decoder *in, int32_t depth) {
-  int64_t code, number = 0, inner = 0;
+  int64_t code, inner_count = 0;
   rvm_status status = rvm_spend(in->machine, 1, in->result);
   if (status || (status = check_stack(in)) || (status = next_int(in, &code))) return status;
   if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return fail_encoding(in);
-  int64_t skipped = code == TYPE_SCALAR ? 3 : 0; /* number of operands to skip at once */
-  if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
-    /* The last of the operands before the pairs is the number of pairs. */
-    for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
-      if ((status = next_int(in, &number))) return status;
-    skipped = number < 0 || number > in->end - in->next ? -1 : 2 * number;
+  switch (code) { /* the operands are in type_codes.def */
+    case TYPE_TENSOR: status = skip_ints(in, 2); return status ? status : skip_pairs(in);
+    case TYPE_SHAPE: status = skip_ints(in, 1); return status ? status : skip_pairs(in);
+    case TYPE_SCALAR: return skip_ints(in, 3);
+    case TYPE_TUPLE: status = next_int(in, &inner_count); break;
+    case TYPE_LIST:
+    case TYPE_OPTIONAL: inner_count = 1; break;
+    default: break;
   }
-  if (skipped < 0 || skipped > in->end - in->next) return fail_encoding(in);
-  in->next += skipped;
-  if (code == TYPE_TUPLE && (status = next_int(in, &inner))) return status;
-  if (code == TYPE_LIST || code == TYPE_OPTIONAL) inner = 1;
-  for (int64_t i = 0; i < inner && !status; i++) status = skip(in, depth + 1);
+  for (int64_t i = 0; i < inner_count && !status; i++) status = skip(in, depth + 1);
   return status;
 }
 
@@ -246,14 +262,14 @@ static rvm_status match_list(decoder *in, const path_node *path, rvm_value value
 }
 
 /* Compares a tuple or list with a type by `compare` (match_tuple or match_list), unless the object has matched the type
-   before.  in->next is the operand after the code of the type. */
+   before.  The code of the type has been read, so that in->next is its first operand. */
 static rvm_status match_once(decoder *in, const path_node *path, rvm_value value, int32_t depth,
                              rvm_status (*compare)(decoder *in, const path_node *path, rvm_value value,
                                                    int32_t depth)) {
   if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(in, path, value, depth);
   const memo_entry entry = {value.as.object, in->next - 1};
   if (is_known(in, entry)) {
-    in->next--;
+    in->next--; /* back to the code of the type */
     return skip(in, depth - 1);
   }
   rvm_status status = compare(in, path, value, depth);

@@ -14,22 +14,22 @@ enum {
 /* The operands of ANCHOR (regex_opcodes.def).  An edge is a word boundary. */
 enum { ANCHOR_START, ANCHOR_END, ANCHOR_LINE_START, ANCHOR_LINE_END, ANCHOR_EDGE, ANCHOR_NO_EDGE, ANCHORS };
 
-/* The automaton of a pattern.  Its states are the instructions of the pattern's program (regex_opcodes.def).  Each
-   array except the program has one int64 per instruction. */
+/* The automaton of a pattern.  Its states are the instructions of the pattern's program (regex_opcodes.def). */
 typedef struct automaton {
-  const int64_t *program; /* three integers per instruction */
-  int64_t step;           /* number of the current step: a step computes the states after one more character */
-  int64_t *now, *next;    /* the current states, and the states after the next character */
+  rvm_value program_tensor; /* a private tensor, so that the host cannot change the program after the check */
+  const int64_t *program;   /* three integers per instruction */
+  int64_t step;             /* number of the current step: a step computes the states after one more character */
+  int64_t *arrays;          /* a block with the following arrays, which have one int64 per instruction */
+  int64_t *now, *next;      /* the current states, and the states after the next character */
   int64_t *stack;
   int64_t *reached; /* per instruction: the last step in which it was reached */
   int64_t now_count, next_count;
   rvm_machine *machine;
-  int64_t cost;    /* instructions executed since the last rvm_spend */
-  rvm_value owner; /* holds the program; private, so that the host cannot change it after the check */
+  int64_t cost; /* instructions executed since the last rvm_spend */
 } automaton;
 
-/* The maximum number of instructions of a program.  This number bounds the time between two checks of the limits, in
-   which each instruction is executed at most once. */
+/* The maximum number of instructions of a program.  Each instruction is executed at most once between two checks of the
+   limits, so this number bounds the time between two checks. */
 enum { MAX_ROWS = 1 << 20 };
 
 /* The code points before and after a position in the text, or -1 at the start or end of the text. */
@@ -39,22 +39,32 @@ typedef struct neighbors {
 
 static int is_within(int64_t instruction, int64_t count) { return instruction >= 0 && instruction < count; }
 
-/* Returns whether a program is valid: opcodes and anchors are known, jumps lead to instructions, each SET is followed
-   by exactly its RANGEs, and the last instruction is MATCH. */
-static int is_program(const int64_t *program, int64_t count) {
-  int64_t ranges = 0;
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t code = program[3 * i], a = program[3 * i + 1], b = program[3 * i + 2];
-    if ((code == PATTERN_RANGE) != (ranges > 0)) return 0;
-    ranges -= ranges > 0;
-    int is_valid =
-        code == PATTERN_RANGE || code == PATTERN_MATCH || (code == PATTERN_ANCHOR && is_within(a, ANCHORS)) ||
-        (code == PATTERN_SET && a >= 0 && a < count - i - 1) || (code == PATTERN_JUMP && is_within(a, count)) ||
-        (code == PATTERN_SPLIT && is_within(a, count) && is_within(b, count));
-    if (!is_valid) return 0;
-    if (code == PATTERN_SET) ranges = a;
+/* Returns whether instruction `i` of a program of `count` instructions has a known opcode and valid operands: anchors
+   are known, jumps lead to instructions, and the RANGEs of a SET are inside the program. */
+static int is_instruction(const int64_t *program, int64_t i, int64_t count) {
+  const int64_t first = program[3 * i + 1], second = program[3 * i + 2];
+  switch (program[3 * i]) {
+    case PATTERN_RANGE:
+    case PATTERN_MATCH: return 1;
+    case PATTERN_ANCHOR: return is_within(first, ANCHORS);
+    case PATTERN_SET: return first >= 0 && first < count - i - 1;
+    case PATTERN_JUMP: return is_within(first, count);
+    case PATTERN_SPLIT: return is_within(first, count) && is_within(second, count);
+    default: return 0;
   }
-  return count > 0 && ranges == 0 && program[3 * (count - 1)] == PATTERN_MATCH;
+}
+
+/* Returns whether a program is valid: its instructions are valid, each SET is followed by exactly its RANGEs, and the
+   last instruction is MATCH. */
+static int is_program(const int64_t *program, int64_t count) {
+  int64_t ranges_left = 0; /* number of RANGEs that must follow */
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t code = program[3 * i];
+    if ((code == PATTERN_RANGE) != (ranges_left > 0) || !is_instruction(program, i, count)) return 0;
+    if (code == PATTERN_RANGE) ranges_left--;
+    if (code == PATTERN_SET) ranges_left = program[3 * i + 1];
+  }
+  return count > 0 && ranges_left == 0 && program[3 * (count - 1)] == PATTERN_MATCH;
 }
 
 static int is_word(int64_t point) {
@@ -73,7 +83,7 @@ static int anchor_holds(int64_t anchor, neighbors around) {
   return is_word(around.before) == is_word(around.after);
 }
 
-/* Adds the SETs and MATCHes that are reachable from an instruction without reading a character to nfa->next.  Each
+/* Adds to nfa->next the SETs and MATCHes that are reachable from an instruction without reading a character.  Each
    instruction is pushed onto the stack at most once per step. */
 static void follow(automaton *nfa, int64_t instruction, neighbors around) {
   int64_t depth = 0;
@@ -158,71 +168,84 @@ static rvm_status longest_match(automaton *nfa, rvm_text text, int64_t offset, i
     advance(nfa);
     for (int64_t k = 0; k < nfa->now_count; k++) {
       const int64_t *row = &nfa->program[3 * nfa->now[k]];
-      nfa->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
-      if (row[0] == PATTERN_SET && is_in_set(row, point))
-        follow_new(nfa, nfa->now[k] + row[1] + 1, (neighbors){point, following});
+      const int is_set = row[0] == PATTERN_SET;
+      const int64_t range_count = is_set ? row[1] : 0;
+      nfa->cost += 1 + range_count;
+      if (is_set && is_in_set(row, point)) /* continue with the instruction after the RANGEs */
+        follow_new(nfa, nfa->now[k] + 1 + range_count, (neighbors){point, following});
     }
     point = following;
   }
 }
 
-/* Checks the arguments of string_match or string_tokens, and initializes the automaton.  Its arrays are in the new
-   block *work.  `finish` releases both. */
-static rvm_status start(const char *name, const rvm_value *arguments, automaton *nfa, int64_t **work,
-                        rvm_value *result) {
+static rvm_status fail_pattern(const char *name, rvm_value *result) {
+  return rvm_fail(result, RVM_ARGUMENT_ERROR,
+                  "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns",
+                  name, MAX_ROWS);
+}
+
+/* Checks the arguments of string_match or string_tokens, and initializes the automaton.  `finish` frees its memory. */
+static rvm_status start(const char *name, const rvm_value *arguments, automaton *nfa, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
   if (status) return status;
-  const rvm_tensor *program = arguments[1].as.tensor;
+  const rvm_dltensor *table = &arguments[1].as.tensor->dl;
+  if (table->ndim != 2 || table->shape[1] != 3 || table->shape[0] > MAX_ROWS) return fail_pattern(name, result);
+  const int64_t rows = table->shape[0];
   rvm_machine *machine = rvm_machine_running();
-  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3 && program->dl.shape[0] <= MAX_ROWS;
-  if (is_table && (status = rvm_spend(machine, program->dl.shape[0], result))) return status;
-  rvm_value owner = {.tag = RVM_TAG_NIL};
-  if (is_table && (status = rvm_tensor_make_private(machine ? machine->pool : NULL, arguments[1].as.tensor, &owner))) {
-    *result = owner;
-    return status;
+  if ((status = rvm_spend(machine, rows, result))) return status;
+  status = rvm_tensor_make_private(machine ? machine->pool : NULL, arguments[1].as.tensor, result);
+  if (status) return status;
+  rvm_value program_tensor = *result;
+  const int64_t *program = program_tensor.as.tensor->dl.data;
+  if (!is_program(program, rows)) {
+    rvm_release(&program_tensor);
+    return fail_pattern(name, result);
   }
-  if (!is_table || !is_program(owner.as.tensor->dl.data, program->dl.shape[0])) {
-    rvm_release(&owner);
-    return rvm_fail(
-        result, RVM_ARGUMENT_ERROR,
-        "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns", name,
-        MAX_ROWS);
-  }
-  int64_t rows = program->dl.shape[0];
-  *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
-  if (!*work) {
-    rvm_release(&owner);
+  int64_t *arrays = rvm_allocate_zeroed((size_t)rows * 4 * sizeof *arrays);
+  if (!arrays) {
+    rvm_release(&program_tensor);
     return rvm_out_of_memory(result);
   }
-  *nfa = (automaton){
-      owner.as.tensor->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0, owner};
+  *nfa = (automaton){.program_tensor = program_tensor,
+                     .program = program,
+                     .arrays = arrays,
+                     .now = arrays,
+                     .next = arrays + rows,
+                     .stack = arrays + 2 * rows,
+                     .reached = arrays + 3 * rows,
+                     .machine = machine};
   return RVM_OK;
 }
 
-static void finish(automaton *nfa, int64_t *work) {
-  rvm_release(&nfa->owner);
-  rvm_free(work);
+static void finish(automaton *nfa) {
+  rvm_release(&nfa->program_tensor);
+  rvm_free(nfa->arrays);
+}
+
+/* Creates a tensor that states for each string of x whether the pattern matches the whole string. */
+static rvm_status match_strings(automaton *nfa, const rvm_tensor *x, rvm_value *result) {
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_bool, x->dl.ndim, x->dl.shape, result);
+  if (status) return status;
+  rvm_value matches = *result;
+  uint8_t *is_match = matches.as.tensor->dl.data;
+  int64_t size = rvm_tensor_count(x), end;
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
+    status = longest_match(nfa, text, 0, -1, &end, result);
+    is_match[i] = end == text.length;
+  }
+  if (status) rvm_release(&matches);
+  return status;
 }
 
 RVM_BUILTIN(string_match) {
   RVM_CHECK(string_match, "tt");
   automaton nfa;
-  int64_t *work;
-  rvm_status status = start("string_match", arguments, &nfa, &work, result);
+  rvm_status status = start("string_match", arguments, &nfa, result);
   if (status) return status;
-  const rvm_tensor *x = arguments[0].as.tensor;
-  rvm_value made;
-  status = rvm_tensor_new(RVM_DTYPE_bool, x->dl.ndim, x->dl.shape, &made);
-  *result = made;
-  int64_t size = status ? 0 : rvm_tensor_count(x), end;
-  for (int64_t i = 0; i < size && !status; i++) {
-    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    status = longest_match(&nfa, text, 0, -1, &end, result);
-    ((uint8_t *)made.as.tensor->dl.data)[i] = end == text.length;
-    if (status) rvm_release(&made);
-  }
-  finish(&nfa, work);
+  status = match_strings(&nfa, arguments[0].as.tensor, result);
+  finish(&nfa);
   return status;
 }
 
@@ -254,28 +277,30 @@ static rvm_status write_tokens(automaton *nfa, rvm_text text, rvm_string **eleme
   return status;
 }
 
+/* Creates a tensor of the tokens of each string of x. */
+static rvm_status tokenize(automaton *nfa, const rvm_tensor *x, rvm_value *result) {
+  rvm_string **strings = rvm_tensor_strings(x);
+  int64_t size = rvm_tensor_count(x), max_count = 0, token_count;
+  rvm_status status;
+  for (int64_t i = 0; i < size; i++) {
+    if ((status = write_tokens(nfa, rvm_string_text(strings[i]), NULL, &token_count, result))) return status;
+    max_count = token_count > max_count ? token_count : max_count;
+  }
+  if ((status = rvm_tensor_with_last_axis(x, max_count, result))) return status;
+  rvm_value tokens = *result;
+  rvm_string **elements = rvm_tensor_strings(tokens.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++)
+    status = write_tokens(nfa, rvm_string_text(strings[i]), elements + i * max_count, &token_count, result);
+  if (status) rvm_release(&tokens);
+  return status;
+}
+
 RVM_BUILTIN(string_tokens) {
   RVM_CHECK(string_tokens, "tt");
   automaton nfa;
-  int64_t *work, max_count = 0, token_count;
-  rvm_status status = start("string_tokens", arguments, &nfa, &work, result);
+  rvm_status status = start("string_tokens", arguments, &nfa, result);
   if (status) return status;
-  const rvm_tensor *x = arguments[0].as.tensor;
-  int64_t size = rvm_tensor_count(x);
-  for (int64_t i = 0; i < size && !status; i++) {
-    status = write_tokens(&nfa, rvm_string_text(rvm_tensor_strings(x)[i]), NULL, &token_count, result);
-    max_count = token_count > max_count ? token_count : max_count;
-  }
-  rvm_value tokens = {.tag = RVM_TAG_NIL};
-  if (!status) {
-    status = rvm_tensor_with_last_axis(x, max_count, &tokens);
-    *result = tokens;
-  }
-  for (int64_t i = 0; i < size && !status; i++) {
-    rvm_string **element = rvm_tensor_strings(tokens.as.tensor) + i * max_count;
-    status = write_tokens(&nfa, rvm_string_text(rvm_tensor_strings(x)[i]), element, &token_count, result);
-    if (status) rvm_value_release(&tokens);
-  }
-  finish(&nfa, work);
+  status = tokenize(&nfa, arguments[0].as.tensor, result);
+  finish(&nfa);
   return status;
 }

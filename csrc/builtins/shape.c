@@ -42,8 +42,9 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   return status;
 }
 
-/* Matches `got` with a code-value pair: stores `got` in a heap slot, or compares it with the expected number.  If they
-   differ, sets *matches to 0 and *expected to the expected number.  Otherwise sets *matches to 1. */
+/* Matches `got` with a code-value pair: stores `got` in a heap slot, or compares it with the expected number.  If `got`
+   is not the expected number, sets *matches to 0 and *expected to the expected number.  Otherwise sets *matches to
+   1. */
 static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t got, int *matches, int64_t *expected,
                             rvm_value *result) {
   rvm_status status;
@@ -55,11 +56,11 @@ static rvm_status match_dim(rvm_value heap, int64_t code, int64_t value, int64_t
     return status;
   }
   status = read_dim(heap, code, value, expected, result);
-  *matches = status || *expected == got;
+  if (!status) *matches = *expected == got;
   return status;
 }
 
-/* Checks that the last `count` arguments of a builtin are `rank` code-value pairs of ints. */
+/* Checks that `count` arguments of a builtin are `rank` code-value pairs of ints. */
 static rvm_status check_pairs(enum rvm_builtin builtin, const rvm_value *arguments, int64_t rank, int32_t count,
                               rvm_value *result) {
   if (rank < 0 || rank > count / 2 || count != rank * 2) return rvm_fail_count(builtin, count, result);
@@ -71,8 +72,9 @@ static rvm_status done(rvm_value *result) {
   return RVM_OK;
 }
 
-/* The fast path of match_shape.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the shape
-   matches.  Returns 0 in all other cases, in which some slots may have been written. */
+/* The fast path of match_shape, whose arguments are a value, the heap, a rank, a code-value pair for each dimension,
+   and `where`.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the shape matches. Returns
+   0 in all other cases, in which some slots may have been written. */
 static int shape_matches(const rvm_value *arguments, int32_t count) {
   const rvm_value value = arguments[0], heap = arguments[1];
   int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;
@@ -140,13 +142,14 @@ RVM_BUILTIN(match_shape) {
 
 RVM_BUILTIN(match_prim_value) {
   RVM_CHECK(match_prim_value, "ahiig");
+  const int64_t code = arguments[2].as.i, value = arguments[3].as.i;
   const char *name = arguments[4].as.string->bytes;
   char text[RVM_DESCRIPTION_BYTES];
   if (arguments[0].tag != RVM_TAG_INT)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected int, got %s", name, rvm_value_describe(arguments[0], text));
   int matches;
   int64_t expected, got = arguments[0].as.i;
-  rvm_status status = match_dim(arguments[1], arguments[2].as.i, arguments[3].as.i, got, &matches, &expected, result);
+  rvm_status status = match_dim(arguments[1], code, value, got, &matches, &expected, result);
   if (status) return status;
   if (matches) return done(result);
   return rvm_fail(result, RVM_SHAPE_ERROR, "%s: expected %lld, got %lld", name, (long long)expected, (long long)got);
@@ -211,15 +214,16 @@ RVM_BUILTIN(compute_dim) {
 #include "dim_operators.def"
 #undef DIM_OPERATOR
   };
-  rvm_value heap = arguments[0];
-  int64_t operation = arguments[2].as.i, a, b, dim;
+  const rvm_value heap = arguments[0];
+  const int64_t slot_index = arguments[1].as.i, operation = arguments[2].as.i;
+  const int64_t a_code = arguments[3].as.i, a_value = arguments[4].as.i;
+  const int64_t b_code = arguments[5].as.i, b_value = arguments[6].as.i;
   if (operation < 0 || operation >= (int64_t)(sizeof names / sizeof *names))
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.compute_dim: unknown operator %lld", (long long)operation);
-  int64_t *slot;
+  int64_t a, b, dim, *slot;
   rvm_status status;
-  if ((status = read_dim(heap, arguments[3].as.i, arguments[4].as.i, &a, result)) ||
-      (status = read_dim(heap, arguments[5].as.i, arguments[6].as.i, &b, result)) ||
-      (status = heap_slot(heap, arguments[1].as.i, &slot, result)))
+  if ((status = read_dim(heap, a_code, a_value, &a, result)) ||
+      (status = read_dim(heap, b_code, b_value, &b, result)) || (status = heap_slot(heap, slot_index, &slot, result)))
     return status;
   if (!compute(operation, a, b, &dim))
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.compute_dim: %s of %lld and %lld overflows or divides by zero",
@@ -239,14 +243,12 @@ RVM_BUILTIN(check_tensor_info) {
   if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) &&
       (any_dtype || arguments[2].as.i == tensor->dtype))
     return done(result);
-  char expected_rank[32] = "", got[RVM_DESCRIPTION_BYTES];
-  if (rank >= 0) snprintf(expected_rank, sizeof expected_rank, " of rank %lld", (long long)rank);
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor%s%s%s, got %s", arguments[3].as.string->bytes,
-                  expected_rank,
-                  any_dtype   ? ""
-                  : rank >= 0 ? " and dtype "
-                              : " of dtype ",
-                  any_dtype ? "" : rvm_dtype_name(arguments[2].as.i), rvm_value_describe(value, got));
+  char of_rank[32] = "", of_dtype[32] = "", got[RVM_DESCRIPTION_BYTES];
+  if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
+  if (!any_dtype)
+    snprintf(of_dtype, sizeof of_dtype, " %s dtype %s", rank >= 0 ? "and" : "of", rvm_dtype_name(arguments[2].as.i));
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tensor%s%s, got %s", arguments[3].as.string->bytes, of_rank,
+                  of_dtype, rvm_value_describe(value, got));
 }
 
 RVM_BUILTIN(check_shape_info) {
@@ -333,14 +335,14 @@ RVM_BUILTIN(check_at_most) {
   return left <= right ? done(result) : fail_sizes(arguments[2].as.string->bytes, left, right, result);
 }
 
-/* Writes the index of the element at the flat position `position` of a tensor, such as [1, 2], and returns the text. */
+/* Writes the index of the element at the flat position `position` of a tensor, such as "1, 2", and returns the text. */
 static const char *write_index(const rvm_tensor *tensor, int64_t position, char *text, size_t bytes) {
   size_t used = 0;
   for (int32_t axis = 0; axis < tensor->dl.ndim && used < bytes; axis++) {
-    int64_t below = 1;
-    for (int32_t inner = axis + 1; inner < tensor->dl.ndim; inner++) below *= tensor->dl.shape[inner];
+    int64_t stride = 1;
+    for (int32_t inner = axis + 1; inner < tensor->dl.ndim; inner++) stride *= tensor->dl.shape[inner];
     int length = snprintf(text + used, bytes - used, "%s%lld", axis ? ", " : "",
-                          (long long)(position / below % tensor->dl.shape[axis]));
+                          (long long)(position / stride % tensor->dl.shape[axis]));
     used += length < 0 ? 0 : (size_t)length;
   }
   if (!tensor->dl.ndim) text[0] = '\0';
@@ -354,6 +356,7 @@ static const char *write_element(const rvm_tensor *tensor, int64_t position, cha
   return text;
 }
 
+/* The number of elements to check between two checks of the limits. */
 enum { CHECKED_AT_ONCE = 4096 };
 
 RVM_BUILTIN(check_elements) {

@@ -42,7 +42,7 @@ enum { ROWS = sizeof letters / sizeof *letters };
 /* Converts a code point to lower or upper case, given as a CASE_ constant. */
 static uint32_t convert_case(uint32_t point, int32_t letter_case) {
   if (point < 0x80) {
-    const char first = letter_case == CASE_lower ? 'A' : 'a'; /* of the 26 letters to be converted */
+    const char first = letter_case == CASE_lower ? 'A' : 'a'; /* the first of the 26 ASCII letters that change */
     return point - (uint32_t)first < 26 ? point ^ 0x20 : point;
   }
   int32_t low = 0, high = ROWS;
@@ -84,25 +84,25 @@ RVM_BUILTIN(string_case) {
   const rvm_tensor *x = arguments[0].as.tensor;
   int32_t letter_case = arguments[1].as.i ? CASE_upper : CASE_lower;
   rvm_machine *machine = rvm_machine_running();
-  rvm_value changed;
-  status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, &changed);
-  *result = changed;
-  int64_t size = status ? 0 : rvm_tensor_count(x);
+  if ((status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, result))) return status;
+  rvm_value changed = *result;
+  rvm_string **elements = rvm_tensor_strings(changed.as.tensor);
+  const int64_t size = rvm_tensor_count(x);
   buffer output = {0};
   for (int64_t i = 0; i < size && !status; i++) {
     status = write_case(machine, rvm_string_text(rvm_tensor_strings(x)[i]), letter_case, &output, result);
     rvm_text text = {output.bytes, output.length};
-    if (!status) status = rvm_string_set(machine, &rvm_tensor_strings(changed.as.tensor)[i], text, result);
-    if (status) rvm_value_release(&changed);
+    if (!status) status = rvm_string_set(machine, &elements[i], text, result);
   }
+  if (status) rvm_release(&changed);
   rvm_free(output.bytes);
   return status;
 }
 
 /* ---- parts ---- */
 
-/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text with
-   which the text both begins and ends. */
+/* The state of splitting a text.  An empty delimiter stands for white space.  A border of a text is a shorter text that
+   is a prefix and a suffix of the text. */
 typedef struct splitter {
   rvm_text rest; /* the part of the text that has not been split yet */
   rvm_text delimiter;
@@ -123,8 +123,8 @@ static int is_white(uint32_t point) {
 /* Returns the part of a text from `offset` on. */
 static rvm_text after(rvm_text text, int64_t offset) { return (rvm_text){text.bytes + offset, text.length - offset}; }
 
-/* Finds the first run of white space in a text.  Stores the offset of its start in *start and of its end in *next.  If
-   there is none, both are the length of the text. */
+/* Finds the first run of white space in a text.  Stores the offset of its start in *start and of its end in *next.
+   Stores the length of the text in *start and *next if there is no white space. */
 static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start, int64_t *next, rvm_value *error) {
   int64_t offset = 0;
   rvm_status status = RVM_OK;
@@ -132,6 +132,7 @@ static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start
     if (is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
   }
+  /* `offset` is now behind the first code point of the white space. */
   for (*next = offset; offset < text.length && !status; *next = offset) {
     if (!is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
@@ -200,9 +201,10 @@ static rvm_status find_delimiter(const splitter *state, int64_t *found, rvm_valu
 
 /* Stores the next part in *part and 1 in *has_part.  Stores 0 in *has_part if there is no further part. */
 static rvm_status next_part(splitter *state, rvm_text *part, int *has_part, rvm_value *error) {
-  int64_t next = 0, end = -1;
+  const int splits_at_white = state->delimiter.length == 0;
+  int64_t end, next; /* offsets in the rest: the end of the part, and the end of the separator after it */
   rvm_status status = RVM_OK;
-  if (state->delimiter.length == 0) {
+  if (splits_at_white) {
     status = skip_white(state->machine, &state->rest, error);
     state->is_done |= state->rest.length == 0;
   }
@@ -213,13 +215,13 @@ static rvm_status next_part(splitter *state, rvm_text *part, int *has_part, rvm_
     state->is_done = 1;
     return RVM_OK;
   }
-  if (state->delimiter.length == 0) {
+  if (splits_at_white) {
     if ((status = find_white(state->machine, state->rest, &end, &next, error))) return status;
   } else {
     if ((status = find_delimiter(state, &end, error))) return status;
-    next = end + state->delimiter.length;
     state->is_done = end < 0;
     if (state->is_done) return RVM_OK;
+    next = end + state->delimiter.length;
   }
   part->length = end;
   state->rest = after(state->rest, next);
@@ -244,22 +246,40 @@ static rvm_status check_split(const char *name, const rvm_value *arguments, spli
 /* Counts the parts of a string.  `state` is a copy of the initial state. */
 static rvm_status count_parts(splitter state, const rvm_string *string, int64_t *count, rvm_value *error) {
   rvm_text part;
-  int has_part = 1;
+  int has_part;
   rvm_status status = rvm_spend(state.machine, 1, error);
-  *count = 0;
-  for (state.rest = rvm_string_text(string); has_part && !status; *count += has_part && !status)
+  if (status) return status;
+  state.rest = rvm_string_text(string);
+  for (*count = 0;; ++*count) {
     status = next_part(&state, &part, &has_part, error);
-  return status;
+    if (status || !has_part) return status;
+  }
 }
 
 /* Stores the parts of a string in the elements from `element` on.  `state` is a copy of the initial state. */
 static rvm_status write_parts(splitter state, const rvm_string *string, rvm_string **element, rvm_value *error) {
   rvm_text part;
-  int has_part = 1;
+  int has_part;
   rvm_status status = RVM_OK;
   state.rest = rvm_string_text(string);
-  while (!status && !(status = next_part(&state, &part, &has_part, error)) && has_part)
-    status = rvm_string_set(state.machine, element++, part, error);
+  for (; !status; element++) {
+    status = next_part(&state, &part, &has_part, error);
+    if (status || !has_part) return status;
+    status = rvm_string_set(state.machine, element, part, error);
+  }
+  return status;
+}
+
+/* Creates a tensor of the number of parts of each string of x. */
+static rvm_status part_counts(const splitter *start, const rvm_tensor *x, rvm_value *result) {
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, result);
+  if (status) return status;
+  rvm_value counts = *result;
+  int64_t *elements = counts.as.tensor->dl.data;
+  const int64_t size = rvm_tensor_count(x);
+  for (int64_t i = 0; i < size && !status; i++)
+    status = count_parts(*start, rvm_tensor_strings(x)[i], &elements[i], result);
+  if (status) rvm_release(&counts);
   return status;
 }
 
@@ -268,16 +288,26 @@ RVM_BUILTIN(string_part_count) {
   splitter start;
   rvm_status status = check_split("string_part_count", arguments, &start, result);
   if (status) return status;
-  const rvm_tensor *x = arguments[0].as.tensor;
-  rvm_value counts;
-  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &counts);
-  *result = counts;
-  int64_t size = status ? 0 : rvm_tensor_count(x);
-  for (int64_t i = 0; i < size && !status; i++) {
-    status = count_parts(start, rvm_tensor_strings(x)[i], (int64_t *)counts.as.tensor->dl.data + i, result);
-    if (status) rvm_release(&counts);
-  }
+  status = part_counts(&start, arguments[0].as.tensor, result);
   rvm_free(start.borders);
+  return status;
+}
+
+/* Creates a tensor of the parts of each string of x. */
+static rvm_status split_strings(const splitter *start, const rvm_tensor *x, rvm_value *result) {
+  rvm_string **strings = rvm_tensor_strings(x);
+  int64_t size = rvm_tensor_count(x), max_count = 0, part_count;
+  rvm_status status;
+  for (int64_t i = 0; i < size; i++) {
+    if ((status = count_parts(*start, strings[i], &part_count, result))) return status;
+    max_count = part_count > max_count ? part_count : max_count;
+  }
+  if ((status = rvm_tensor_with_last_axis(x, max_count, result))) return status;
+  rvm_value split = *result;
+  rvm_string **elements = rvm_tensor_strings(split.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++)
+    status = write_parts(*start, strings[i], elements + i * max_count, result);
+  if (status) rvm_release(&split);
   return status;
 }
 
@@ -286,22 +316,7 @@ RVM_BUILTIN(string_split) {
   splitter start;
   rvm_status status = check_split("string_split", arguments, &start, result);
   if (status) return status;
-  const rvm_tensor *x = arguments[0].as.tensor;
-  rvm_string **strings = rvm_tensor_strings(x);
-  int64_t size = rvm_tensor_count(x), max_count = 0, part_count = 0;
-  for (int64_t i = 0; i < size && !status; i++) {
-    status = count_parts(start, strings[i], &part_count, result);
-    max_count = part_count > max_count ? part_count : max_count;
-  }
-  rvm_value split = {.tag = RVM_TAG_NIL};
-  if (!status) {
-    status = rvm_tensor_with_last_axis(x, max_count, &split);
-    *result = split;
-  }
-  for (int64_t i = 0; i < size && !status; i++) {
-    status = write_parts(start, strings[i], rvm_tensor_strings(split.as.tensor) + i * max_count, result);
-    if (status) rvm_release(&split);
-  }
+  status = split_strings(&start, arguments[0].as.tensor, result);
   rvm_free(start.borders);
   return status;
 }
@@ -319,18 +334,31 @@ RVM_BUILTIN(string_of_number) {
   if (x->dtype > RVM_DTYPE_f16)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_of_number: expected a tensor of numbers, got %s",
                     rvm_value_describe(arguments[0], description));
-  rvm_value strings;
-  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, &strings);
-  *result = strings;
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim, x->dl.shape, result);
+  if (status) return status;
+  rvm_value strings = *result;
+  rvm_string **elements = rvm_tensor_strings(strings.as.tensor);
   rvm_machine *machine = rvm_machine_running();
-  int64_t size = status ? 0 : rvm_tensor_count(x), element_bytes = rvm_dtype_size_bytes(x->dtype);
+  const int64_t size = rvm_tensor_count(x), number_bytes = rvm_dtype_size_bytes(x->dtype);
   for (int64_t i = 0; i < size && !status; i++) {
-    int32_t length = rvm_number_write(x->dtype, (const char *)x->dl.data + i * element_bytes, text);
-    status = rvm_string_set(machine, &rvm_tensor_strings(strings.as.tensor)[i], (rvm_text){text, length}, result);
+    int32_t length = rvm_number_write(x->dtype, (const char *)x->dl.data + i * number_bytes, text);
+    status = rvm_string_set(machine, &elements[i], (rvm_text){text, length}, result);
     if (!status) status = rvm_spend(machine, NUMBER_COST, result);
-    if (status) rvm_value_release(&strings);
   }
+  if (status) rvm_release(&strings);
   return status;
+}
+
+/* Stores a text as a number of the dtype in *number.  Fails with ARITHMETIC_ERROR, for element `index`, if the text is
+   not such a number. */
+static rvm_status read_number(rvm_machine *machine, rvm_text text, int64_t index, int32_t dtype, void *number,
+                              rvm_value *error) {
+  rvm_status status = rvm_spend(machine, NUMBER_COST + text.length / 8, error);
+  if (status) return status;
+  if (text.length <= MAX_NUMBER_BYTES && rvm_number_read(text, dtype, number)) return RVM_OK;
+  return rvm_fail(error, RVM_ARITHMETIC_ERROR,
+                  "vm.builtin.string_to_number: element %lld, \"%.*s\", cannot be converted to %s", (long long)index,
+                  text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
 }
 
 RVM_BUILTIN(string_to_number) {
@@ -343,20 +371,15 @@ RVM_BUILTIN(string_to_number) {
                     "vm.builtin.string_to_number: cannot convert to %s; expected an integer dtype, f32 or f64",
                     rvm_dtype_name(dtype));
   const rvm_tensor *x = arguments[0].as.tensor;
+  if ((status = rvm_tensor_new(dtype, x->dl.ndim, x->dl.shape, result))) return status;
+  rvm_value numbers = *result;
+  char *elements = numbers.as.tensor->dl.data;
   rvm_machine *machine = rvm_machine_running();
-  rvm_value numbers;
-  status = rvm_tensor_new(dtype, x->dl.ndim, x->dl.shape, &numbers);
-  *result = numbers;
-  int64_t size = status ? 0 : rvm_tensor_count(x), element_bytes = rvm_dtype_size_bytes(dtype);
+  const int64_t size = rvm_tensor_count(x), number_bytes = rvm_dtype_size_bytes(dtype);
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    status = rvm_spend(machine, NUMBER_COST + text.length / 8, result);
-    if (!status && (text.length > MAX_NUMBER_BYTES ||
-                    !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
-      status = rvm_fail(result, RVM_ARITHMETIC_ERROR,
-                        "vm.builtin.string_to_number: element %lld, \"%.*s\", cannot be converted to %s", (long long)i,
-                        text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
-    if (status) rvm_release(&numbers);
+    status = read_number(machine, text, i, dtype, elements + i * number_bytes, result);
   }
+  if (status) rvm_release(&numbers);
   return status;
 }

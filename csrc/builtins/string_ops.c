@@ -49,12 +49,10 @@ RVM_BUILTIN(string_take) {
     status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
   if (status) return status;
   const rvm_tensor *indices = arguments[0].as.tensor;
-  /* volatile: each position is read once, because the host may change it meanwhile. */
+  /* volatile: each position is read only once, because the host may change it at any time. */
   const volatile int64_t *positions = indices->dl.data;
-  rvm_value taken;
-  status = rvm_tensor_new(RVM_DTYPE_str, indices->dl.ndim, indices->dl.shape, &taken);
-  *result = taken;
-  if (status) return status;
+  if ((status = rvm_tensor_new(RVM_DTYPE_str, indices->dl.ndim, indices->dl.shape, result))) return status;
+  rvm_value taken = *result;
   rvm_string **elements = rvm_tensor_strings(taken.as.tensor), *string;
   rvm_machine *machine = rvm_machine_running();
   int64_t size = rvm_tensor_count(indices);
@@ -150,25 +148,49 @@ static rvm_status hash(rvm_machine *machine, rvm_text text, uint32_t *crc, rvm_v
   return status;
 }
 
+/* Creates a tensor that states for each element of the result whether its operands are equal. */
+static rvm_status equal_strings(const broadcast_pair *pair, rvm_value *result) {
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_bool, pair->rank, pair->dims, result);
+  if (status) return status;
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value output = *result;
+  uint8_t *are_equal = output.as.tensor->dl.data;
+  const int64_t size = rvm_tensor_count(output.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text x = broadcast_text(pair, pair->x, i), y = broadcast_text(pair, pair->y, i);
+    int equal = 0;
+    status = rvm_spend(machine, broadcast_cost(pair), result);
+    if (!status) status = compare(machine, x, y, &equal, result);
+    are_equal[i] = (uint8_t)equal;
+  }
+  if (status) rvm_release(&output);
+  return status;
+}
+
 RVM_BUILTIN(string_equal) {
   RVM_CHECK(string_equal, "tt");
   broadcast_pair pair;
   rvm_status status = broadcast("string_equal", arguments, &pair, result);
   if (status) return status;
-  rvm_machine *machine = rvm_machine_running();
-  rvm_value output;
-  status = rvm_tensor_new(RVM_DTYPE_bool, pair.rank, pair.dims, &output);
-  *result = output;
-  int64_t size = status ? 0 : rvm_tensor_count(output.as.tensor);
-  for (int64_t i = 0; i < size && !status; i++) {
-    int equal = 0;
-    status = rvm_spend(machine, broadcast_cost(&pair), result);
-    if (!status)
-      status = compare(machine, broadcast_text(&pair, pair.x, i), broadcast_text(&pair, pair.y, i), &equal, result);
-    ((uint8_t *)output.as.tensor->dl.data)[i] = (uint8_t)equal;
-    if (status) rvm_release(&output);
-  }
+  status = equal_strings(&pair, result);
   rvm_free(pair.dims);
+  return status;
+}
+
+/* Creates a tensor of the concatenations of the operands of each element. */
+static rvm_status concat_strings(const broadcast_pair *pair, rvm_value *result) {
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, pair->rank, pair->dims, result);
+  if (status) return status;
+  rvm_machine *machine = rvm_machine_running();
+  rvm_value joined = *result;
+  rvm_string **elements = rvm_tensor_strings(joined.as.tensor);
+  const int64_t size = rvm_tensor_count(joined.as.tensor);
+  for (int64_t i = 0; i < size && !status; i++) {
+    rvm_text x = broadcast_text(pair, pair->x, i), y = broadcast_text(pair, pair->y, i);
+    status = rvm_spend(machine, broadcast_cost(pair), result);
+    if (!status) status = rvm_string_join(machine, &elements[i], x, y, result);
+  }
+  if (status) rvm_release(&joined);
   return status;
 }
 
@@ -177,18 +199,7 @@ RVM_BUILTIN(string_concat) {
   broadcast_pair pair;
   rvm_status status = broadcast("string_concat", arguments, &pair, result);
   if (status) return status;
-  rvm_machine *machine = rvm_machine_running();
-  rvm_value joined;
-  status = rvm_tensor_new(RVM_DTYPE_str, pair.rank, pair.dims, &joined);
-  *result = joined;
-  int64_t size = status ? 0 : rvm_tensor_count(joined.as.tensor);
-  for (int64_t i = 0; i < size && !status; i++) {
-    rvm_string **element = &rvm_tensor_strings(joined.as.tensor)[i];
-    rvm_text x = broadcast_text(&pair, pair.x, i), y = broadcast_text(&pair, pair.y, i);
-    status = rvm_spend(machine, broadcast_cost(&pair), result);
-    if (!status) status = rvm_string_join(machine, element, x, y, result);
-    if (status) rvm_value_release(&joined);
-  }
+  status = concat_strings(&pair, result);
   rvm_free(pair.dims);
   return status;
 }
@@ -201,7 +212,7 @@ RVM_BUILTIN(string_concat) {
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
-  /* volatile: each slot is read once, because the host may change it meanwhile. */
+  /* volatile: each slot is read only once, because the host may change it at any time. */
   const volatile int64_t *slot_keys = table->dl.data;
   uint32_t crc;
   int equal;
@@ -239,14 +250,12 @@ RVM_BUILTIN(string_lookup) {
                     "vm.builtin.string_lookup: expected keys and a table of rank 1, got ranks %d and %d", keys->dl.ndim,
                     table->dl.ndim);
   rvm_machine *machine = rvm_machine_running();
-  rvm_value output;
-  status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, &output);
-  *result = output;
-  int64_t size = status ? 0 : rvm_tensor_count(x);
-  for (int64_t i = 0; i < size && !status; i++) {
-    rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
-    status = find(machine, text, keys, table, (int64_t *)output.as.tensor->dl.data + i, result);
-    if (status) rvm_release(&output);
-  }
+  if ((status = rvm_tensor_new(RVM_DTYPE_i64, x->dl.ndim, x->dl.shape, result))) return status;
+  rvm_value output = *result;
+  int64_t *indices = output.as.tensor->dl.data;
+  const int64_t size = rvm_tensor_count(x);
+  for (int64_t i = 0; i < size && !status; i++)
+    status = find(machine, rvm_string_text(rvm_tensor_strings(x)[i]), keys, table, &indices[i], result);
+  if (status) rvm_release(&output);
   return status;
 }

@@ -1,4 +1,4 @@
-/* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v.
+/* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v, where k' is the transpose of k.
 
    The matrix of scores is never stored as a whole.  At most RVM_ATTENTION_KEYS keys are processed at a time, and the
    sums of earlier keys are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online

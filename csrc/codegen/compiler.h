@@ -3,8 +3,8 @@
 #define RELVM_COMPILER_H
 
 /* RVM_ALIGNED states the alignment of a variable or member in bytes.  RVM_MAY_ALIAS follows the members of a struct
-   whose pointers can point to memory that is also accessed as another type.  The others are attributes of functions,
-   and follow `static` or `static inline`. */
+   whose pointers can point to memory that is also accessed as another type.  RVM_ALWAYS_INLINE, RVM_NOINLINE and
+   RVM_UNUSED are attributes of functions, and follow `static` or `static inline`. */
 #ifdef __GNUC__
 #define RVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define RVM_MAY_ALIAS __attribute__((may_alias))
@@ -21,8 +21,8 @@
 
 /* RVM_OUT_OF_LINE(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
    units with the kernels of a native library are compiled with -DRVM_OUT_OF_LINE=RVM_DECLARED, and one more unit for
-   each header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines those that it calls.
- */
+   each header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines the functions that it
+   calls. */
 #define RVM_DECLARED(signature, ...) signature;
 #define RVM_DEFINED(signature, ...) \
   signature;                        \
@@ -33,8 +33,8 @@
 #define RVM_OUT_OF_LINE RVM_DEFINED_HERE
 #endif
 
-/* Keeps the compiler from computing addresses that depend on `pointer` before this statement, where they would need
-   registers for a long time. */
+/* Keeps the compiler from computing addresses that depend on `pointer` before this statement.  If it computed them
+   earlier, the addresses would occupy registers for a long time. */
 #ifdef __GNUC__
 #define RVM_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #else

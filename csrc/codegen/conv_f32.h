@@ -7,8 +7,8 @@
 
 #include "gemm_f32.h"
 
-/* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become elements of x, from
-   x[source] on, at the distance `step` of rvm_fill_runs_f32.  The other columns become 0. */
+/* A run: the columns [begin, end) of a row of a panel.  Columns [data_begin, data_end) become the elements x[source],
+   x[source + step], ..., where x and `step` are arguments of rvm_fill_runs_f32.  The other columns become 0. */
 typedef struct rvm_run_of_columns {
   int64_t begin, data_begin, data_end, end, source;
 } rvm_run_of_columns;

@@ -72,10 +72,10 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
 RVM_FOR_EACH_TAPS(RVM_DEFINE_COLUMNS)
 #undef RVM_DEFINE_COLUMNS
 
-/* Stores in sums[r * sums_stride + j], or adds to it if `accumulates`, the sum over c < count and t < taps of
-   weights[weight_offsets[c] + t * weight_stride] * x[offsets[c] + (r + t) * x_stride + j].  Rows up to the next
-   multiple of RVM_COLUMN_ROWS and columns up to the next multiple of RVM_TILE_STEP must exist, because some of them are
-   also computed.  taps: a constant from 1 to RVM_COLUMN_TAPS. */
+/* Computes the sum over c < count and t < taps of weights[weight_offsets[c] + t * weight_stride] * x[offsets[c] +
+   (r + t) * x_stride + j].  Stores the sum in sums[r * sums_stride + j], or adds it if `accumulates`.  Rows up to the
+   next multiple of RVM_COLUMN_ROWS and columns up to the next multiple of RVM_TILE_STEP must exist, because some of
+   them are also computed.  taps: a constant from 1 to RVM_COLUMN_TAPS. */
 static inline RVM_ALWAYS_INLINE void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
 #define RVM_CALL_COLUMNS(t) \
   if (args->taps == t) rvm_columns_f32_##t(args);
@@ -104,8 +104,9 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_ar
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
 }
 
-/* Stores in sums[j], or adds to it if `accumulates`, the sum over t < taps of weights[t] * x[offsets[t] + j], in order
-   of t.  Columns up to the next multiple of RVM_TAP_STEP must exist, because some of them are also computed. */
+/* Computes the sum over t < taps of weights[t] * x[offsets[t] + j], in order of t.  Stores the sum in sums[j], or adds
+   it if `accumulates`.  Columns up to the next multiple of RVM_TAP_STEP must exist, because some of them are also
+   computed. */
 static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
   const int64_t columns = args->columns;
   int64_t j = 0;

@@ -33,7 +33,8 @@ static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
    vectors have elements of int32_t because GCC keeps vectors of other elements in memory.
 
    RVM_DOTS_LEFT: a word of the left matrix, for all columns.  RVM_DOTS_RIGHT: the words of RVM_DOT_COLUMNS columns of
-   the right matrix.  RVM_DOTS_ADD: adds the products of both to the sums.  RVM_DOTS_STORE: adds the sums to memory. */
+   the right matrix.  RVM_DOTS_ADD: adds the products of these two to the sums.  RVM_DOTS_STORE: adds the sums to
+   memory. */
 #if defined __AVX512VNNI__ || (defined __AVXVNNI__ && defined __AVX2__)
 #define RVM_DOT 1
 #ifdef __AVX512VNNI__
@@ -152,8 +153,8 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 #ifdef RVM_DOT
 
 /* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
-   a_is_signed, `rows` and `vectors` must be constants where this function is inlined, and so must `flip` if it is 0, so
-   that words are read from memory to all lanes by one instruction. */
+   a_is_signed, `rows` and `vectors` must be constants where this function is inlined.  If `flip` is 0, it must also be
+   a constant, so that one instruction reads a word from memory to all lanes. */
 static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, uint32_t flip,
                                                            int a_is_signed, int rows, int vectors, int64_t column) {
   const int64_t words = args->depth / 4, a_stride = args->a_stride, b_stride = args->b_stride;
@@ -185,6 +186,7 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
   }
 }
 
+/* Calls rvm_dots_in_registers with constants for a_is_signed, and for `flip` if it is 0. */
 static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_bytes_arguments *args, int rows,
                                                                int vectors, int64_t column) {
   const uint32_t flip = (uint32_t)args->flip;
@@ -205,11 +207,11 @@ RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_regist
 
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
    p] with the bits of `flip`, which is the same in each byte, inverted.  right(p, j) is byte p % 4 of b[p / 4 *
-   b_stride + j]; for p >= depth it is 0, or anything if `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b
-   is.
+   b_stride + j].  If depth is not a multiple of 4, the bytes for p >= depth in the last words of b must be 0, unless
+   `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b is.
 
-   rows: at most 6.  Columns of b and of the tile up to the next multiple of
-   RVM_TILE_STEP must exist, because some of them are also changed. */
+   rows: at most 6.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of
+   them are also changed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_arguments *args) {
   const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
@@ -304,7 +306,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
     return;
   }
 #endif
-  /* All bytes of the words [begin, end) are inside the line. */
+  /* All bytes of the words [begin, end) are inside the line.  The other words are computed byte by byte. */
   const int64_t last = line_size - 1 - position - (rows - 1) * stride;
   int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;

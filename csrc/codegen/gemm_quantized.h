@@ -44,8 +44,8 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_dequantized(rvm_words words, const
   return (__builtin_convertvector(numbers, rvm_lanes) - values->zero[c]) * values->scale[c];
 }
 
-/* Computes columns c * RVM_QUARTER + [w, w + RVM_LANES) of a tile, 0 <= c < 4.  `rows` and `bits` are constants where
-   this is inlined. */
+/* Computes columns c * RVM_QUARTER + [w, w + RVM_LANES) of a tile, 0 <= c < 4.  `rows` and `bits` must be constants
+   where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized_tile_f32_arguments *args, int rows,
                                                              int bits, int64_t w) {
   const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
@@ -93,9 +93,9 @@ RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE)
 
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   rows: from 1 to RVM_QUANTIZED_ROWS.  bits: 2, 4 or 8.  b: `groups` rows of bytes.  scales, zeros: those of the first
-   block.  Each block has block_groups rows of bytes, and block_stride is the distance of blocks.  zeros_are_bytes: 1 if
-   zeros are bytes, 0 if they are floats. */
+   rows: from 1 to RVM_QUANTIZED_ROWS.  bits: 2, 4 or 8.  b: `groups` rows of bytes.  scales, zeros: the scales and zero
+   points of the first block.  A block has block_groups rows of bytes.  The scales of adjacent blocks are block_stride
+   elements apart, and so are the zero points.  zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
 static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
 #define RVM_CALL_TILE(r, b) \
   if (args->rows == r && args->bits == b) rvm_quantized_tile_f32_##r##x##b(args);
@@ -103,7 +103,7 @@ static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments
 #undef RVM_CALL_TILE
 }
 
-/* `bits` is a constant where this is inlined. */
+/* The body of rvm_dequantized_panel_f32.  `bits` must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
   const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
   const int64_t zero_size = are_bytes ? 1 : (int64_t)sizeof(float);
@@ -124,8 +124,8 @@ static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_
 }
 
 /* Dequantizes rows of bytes [first, first + groups) of a panel: row of bytes first + g becomes the rows g * 8 / bits
-   and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: those of the whole panel,
-   as in rvm_quantized_tile_f32.  bits: 2, 4 or 8. */
+   and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: the whole panel, as in
+   rvm_quantized_tile_f32.  bits: 2, 4 or 8. */
 RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
                 if (args->bits == 2) rvm_dequantize_panel(args, 2);
                 if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)

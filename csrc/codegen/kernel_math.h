@@ -143,12 +143,13 @@ RVM_MATH float rvm_erf_f32(float x) {
 #if defined __FMA__ || defined __ARM_FEATURE_FMA
 RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const float magnitude = fabsf(x);
-  const int is_middle = magnitude < 0x1p76f, is_large = magnitude >= 0x1p50f;
-  const double small_or_middle = is_large ? -0x1.1b1bbead603d9p-28 : 0x1.45f306dc9c883p-1;
-  const double after_those = is_large ? 0x1.5f47d4d377037p-82 : -0x1.6b01ec5417056p-55;
+  const int is_small_or_middle = magnitude < 0x1p76f, is_not_small = magnitude >= 0x1p50f;
+  const double small_or_middle = is_not_small ? -0x1.1b1bbead603d9p-28 : 0x1.45f306dc9c883p-1;
+  const double after_small_or_middle = is_not_small ? 0x1.5f47d4d377037p-82 : -0x1.6b01ec5417056p-55;
   const double next = magnitude < 0x1p102f ? -0x1.5ac07b1505c16p-53 : -0x1.505c1596447e5p-81;
   const double after_next = magnitude < 0x1p102f ? 0x1.a6ee06db14acdp-107 : 0x1.b14acc9e21c82p-135;
-  const double high = is_middle ? small_or_middle : next, low = is_middle ? after_those : after_next;
+  const double high = is_small_or_middle ? small_or_middle : next;
+  const double low = is_small_or_middle ? after_small_or_middle : after_next;
   const double shift = 0x1.8p52, shifted = magnitude * high + shift;
   const double r = fma(magnitude, low, fma(magnitude, high, shift - shifted));
   const int32_t quadrant = (int32_t)rvm_bits_of_f64(shifted) + is_cosine;

@@ -245,7 +245,7 @@ static inline void rvm_pass(rvm_value *dst, rvm_value value) {
   rvm_retain(value);
 }
 
-/* Runs a routine in an open window. */
+/* Runs a routine in an open window, and stores its status in `status`. */
 #define RVM_RUN(ctx, routine, window, status)                                    \
   do {                                                                           \
     rvm_machine_head *head_ = rvm_head(ctx);                                     \

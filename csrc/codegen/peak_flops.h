@@ -9,7 +9,7 @@
 enum { RVM_PEAK_VECTORS = 12 }; /* independent chains of multiply-adds, to hide their latency */
 
 /* Replaces each of the RVM_PEAK_NUMBERS elements x by x * factor + addend, `steps` times.  Elements stay in vector
-   registers meanwhile. */
+   registers during all steps. */
 static inline RVM_UNUSED void rvm_multiply_adds(const rvm_multiply_adds_arguments *args) {
   const int64_t steps = args->steps;
   const float factor = args->factor, addend = args->addend;

@@ -27,7 +27,7 @@
 
    The function divides the columns into groups of at most `most` vectors, at most 4, each with `lanes` columns.  It
    calls in_registers(args, rows, vectors, column) for each group, which begins at `column`.  If the numbers of rows and
-   of columns are constants, it consists only of the calls of the right forms. */
+   of columns are constants, the function consists only of calls of the right forms. */
 #define RVM_DEFINE_TILES(name, type, in_registers, lanes, most)                                               \
   RVM_FOR_EACH_FORM(RVM_DEFINE_FORM, name, type, in_registers)                                                \
   static inline RVM_ALWAYS_INLINE void name##_form(const type *args, int rows, int vectors, int64_t column) { \

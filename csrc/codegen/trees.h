@@ -32,11 +32,12 @@ enum {
 enum { RVM_TREE_SUM, RVM_TREE_MIN, RVM_TREE_MAX };
 
 #ifdef RVM_TREE_VECTORS
-/* The first 32 records of a tree, which contain its first five levels, in registers.   left: records that exist. */
+/* The first 32 records of a tree, which contain its first five levels, in registers. */
 typedef struct rvm_tree_top {
   __m512i thresholds[2], words[2], root;
 } rvm_tree_top;
 
+/* Reads the first records of a tree.  left: the number of records from the root to the end of the table. */
 static inline RVM_ALWAYS_INLINE rvm_tree_top rvm_tree_read_top(const uint64_t *nodes, uint32_t root, uint32_t left) {
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
@@ -51,7 +52,8 @@ static inline RVM_ALWAYS_INLINE rvm_tree_top rvm_tree_read_top(const uint64_t *n
   return top;
 }
 
-/* Reads the thresholds and words of the nodes `at`.  `top` is the tree of all lanes, or NULL. */
+/* Reads the thresholds and words of the nodes `at`.  If all lanes are in one tree, `top` has its first records,
+   otherwise `top` is NULL. */
 static inline RVM_ALWAYS_INLINE void rvm_tree_read_nodes(const rvm_tree_top *top, const uint64_t *nodes, __m512i at,
                                                          __m512 *threshold, __m512i *word) {
   const __m512i place = top ? _mm512_sub_epi32(at, top->root) : at;
@@ -69,7 +71,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_read_nodes(const rvm_tree_top *top
 }
 
 /* Moves each lane of `groups` vectors down its tree, by at most `steps` nodes.  The row of a lane begins at x + lane *
-   stride.  `groups` is a constant. */
+   stride.  `groups` must be a constant where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_tree_vector_walk(const rvm_trees_f32_arguments *args, const rvm_tree_top *top,
                                                           const float *x, int stride, int64_t steps, int groups,
                                                           __m512i *at) {
@@ -90,7 +92,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_vector_walk(const rvm_trees_f32_ar
       const __m512i offset = _mm512_and_si512(word, mask);
       const float *rows = x + g * RVM_TREE_LANES * (int64_t)stride;
       const __m512 value = _mm512_i32gather_ps(_mm512_add_epi32(begins, column), rows, 4);
-      const __mmask16 is_first = _mm512_cmp_ps_mask(value, threshold, _CMP_LE_OQ);
+      const __mmask16 is_first =
+          _mm512_cmp_ps_mask(value, threshold, _CMP_LE_OQ); /* lanes that go to the first child */
       const __m512i next = _mm512_add_epi32(at[g], offset);
       at[g] = _mm512_min_epu32(_mm512_mask_sub_epi32(next, is_first, next, one), last);
       moved |= _mm512_test_epi32_mask(offset, offset);
@@ -152,6 +155,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_vector_trees(const rvm_trees_f32_a
   }
 }
 
+/* Evaluates all trees for all rows: one tree at a time for the whole groups of rows, and then groups of trees for each
+   of the remaining rows. */
 static RVM_NOINLINE void rvm_tree_vectors(const rvm_trees_f32_arguments *args) {
   const int64_t rows = args->rows, trees = args->trees, whole = rows / RVM_TREE_LANES * RVM_TREE_LANES;
   const uint32_t last = (uint32_t)args->node_count - 1;

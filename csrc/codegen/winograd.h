@@ -23,7 +23,8 @@ enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 #define RVM_WINOGRAD_LARGEST 1e30f
 
 /* Returns the first of the two rows of the result that a line of tiles computes.  `spread` is the dilation of the
-   window.  The second row is `spread` rows below the first, as are adjacent rows of the window. */
+   window.  The second row is `spread` rows below the first, because adjacent rows of the window are also `spread` rows
+   apart. */
 static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
   return line / spread * (2 * spread) + line % spread;
 }
@@ -86,7 +87,7 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
         too_large += rvm_winograd_read_row(plane, a.height, a.width, row + r * a.spread, column, end - begin + 1,
                                            even[r], odd[r]);
       float *restrict out = a.v + c * a.columns + begin;
-      /* This also writes lanes after the last tile of the line, which the next line or channel overwrites. */
+      /* This loop also writes lanes after the last tile of the line, which the next line or channel overwrites. */
       for (int64_t j = 0; j < end - begin; j += RVM_WINOGRAD_LANES) {
         RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {

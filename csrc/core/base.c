@@ -28,7 +28,7 @@ static int is_within_budget(size_t size_bytes) {
 
 /* Returns whether an allocation may go ahead.  Reclaims cached memory if the budget is exhausted. */
 static int may_allocate(size_t size_bytes) {
-  int is_limited = budget && !budget->refuses_nothing;
+  int is_limited = budget && !budget->is_relaxed;
   if (is_limited) budget->refused = 0;
   if (RVM_ALLOCATION_FAILS()) return 0;
   if (!is_limited || is_within_budget(size_bytes)) return 1;
@@ -39,11 +39,11 @@ static int may_allocate(size_t size_bytes) {
 }
 
 const rvm_budget *rvm_budget_refusing(void) {
-  return budget && !budget->refuses_nothing && budget->refused > 0 ? budget : NULL;
+  return budget && !budget->is_relaxed && budget->refused > 0 ? budget : NULL;
 }
 
 void rvm_budget_relax(int relaxed) {
-  if (budget) budget->refuses_nothing = relaxed;
+  if (budget) budget->is_relaxed = relaxed;
 }
 
 /* Charges a new block to the budget.  The charge is the block's usable size, which is what rvm_free credits. */

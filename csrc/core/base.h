@@ -32,14 +32,14 @@ void rvm_unmap(void *block, size_t size_bytes);
 /* A limit on the bytes that are allocated and not yet freed.  Allocations also cost fuel, the steps that a machine may
    take before it checks the limits of its run (vm/machine.h). */
 typedef struct rvm_budget {
-  int64_t limit,
-      remaining; /* remaining < 0 is possible: blocks can be larger than requested, and refusals can be off */
-  int64_t *fuel; /* decremented by 1 for each 64 bytes */
+  int64_t limit;
+  int64_t remaining; /* < 0 if a block was larger than requested, or rvm_budget_relax has lifted the limit */
+  int64_t *fuel;     /* decremented by 1 for each 64 bytes */
   /* Frees cached memory.  Called before an allocation is refused.  May be NULL. */
   void (*reclaim)(void *host);
   void *host;
-  size_t refused;          /* size of the last allocation if the budget refused it, else 0 */
-  int32_t refuses_nothing; /* see rvm_budget_relax */
+  size_t refused;     /* size of the last allocation if the budget refused it, else 0 */
+  int32_t is_relaxed; /* see rvm_budget_relax */
 } rvm_budget;
 
 /* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is

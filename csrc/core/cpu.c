@@ -48,7 +48,7 @@ uint64_t rvm_cpu_features(void) {
   return ~missing;
 }
 
-void rvm_cpu_name(char *name) {
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) {
   unsigned words[12] = {0};
   for (unsigned i = 0; i < 3; i++) {
     unsigned *part = words + 4 * i;
@@ -62,7 +62,7 @@ void rvm_cpu_name(char *name) {
 #else
 uint64_t rvm_cpu_features(void) { return 0; }
 
-void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) { strcpy(name, "this processor"); }
 #endif
 
 enum { HIGHEST_LEVEL = 4 }; /* x86-64-v4 */
@@ -100,11 +100,11 @@ int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes) {
     const size_t length = strcspn(word, " ");
     const uint64_t features = features_of_word(word, length);
     if (length && (!features || features & ~present)) {
-      const size_t space = used ? 2 : 0;
-      if (used + space + length + 1 > missing_bytes) return 1;
-      memcpy(missing + used, ", ", space);
-      memcpy(missing + used + space, word, length);
-      missing[used += space + length] = '\0';
+      const size_t separator_bytes = used ? strlen(", ") : 0;
+      if (used + separator_bytes + length + 1 > missing_bytes) return 1;
+      memcpy(missing + used, ", ", separator_bytes);
+      memcpy(missing + used + separator_bytes, word, length);
+      missing[used += separator_bytes + length] = '\0';
     }
     word += length + (word[length] == ' ');
   }

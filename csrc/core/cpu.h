@@ -12,8 +12,9 @@ enum rvm_cpu_feature {
 };
 _Static_assert(RVM_CPU_FEATURE_COUNT <= 63, "rvm_cpu_features has a bit for each");
 
-/* Writes the processor's brand string, for messages, to `name`, a buffer of at least 49 bytes. */
-void rvm_cpu_name(char *name);
+enum { RVM_CPU_NAME_BYTES = 49 }; /* the size of a processor's brand string, with its NUL */
+/* Writes the processor's brand string, for messages, to `name`. */
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]);
 /* Compares this processor with a list of required features, such as "x86-64-v4 avx512vnni".  Returns 0 if it has all of
    them.  Otherwise returns 1 and writes the words for missing or unknown features to `missing`, separated by ", ".
    Omits the last ones if the buffer is too small. */

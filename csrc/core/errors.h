@@ -41,7 +41,8 @@ void rvm_error_close_trace(rvm_value error);
 /* Fails with TYPE_ERROR because `value`, element `index` of an array from the host, is malformed.  The message begins
    with `subject` and the index. */
 rvm_status rvm_fail_unsound(const char *subject, int32_t index, rvm_value value, rvm_value *error);
-/* Checks that `count` values from the host are well-formed (rvm_value_is_sound).  Fails with TYPE_ERROR, as above. */
+/* Checks that `count` values from the host are well-formed (rvm_value_is_sound).  Otherwise fails like
+   rvm_fail_unsound. */
 static inline rvm_status rvm_expect_sound(const char *subject, const rvm_value *values, int32_t count,
                                           rvm_value *error) {
   for (int32_t i = 0; i < count; i++)

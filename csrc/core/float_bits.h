@@ -21,7 +21,7 @@
   }
 RVM_BITS(f32, float, int32_t)
 RVM_BITS(f64, double, int64_t)
-/* C has no types for these; an element is an integer with the same bits. */
+/* C has no types for f16 and bf16; an element is an integer with the same bits. */
 RVM_BITS(f16, uint16_t, int16_t)
 RVM_BITS(bf16, uint16_t, int16_t)
 #undef RVM_BITS

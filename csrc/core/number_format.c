@@ -1,5 +1,6 @@
-/* number_format.c: converts numbers to and from text independently of the locale.  strtod gets digits and an exponent
-   without a decimal point, and the digits that printf writes are picked out without the point. */
+/* number_format.c: converts numbers to and from text independently of the locale.  The decimal point of strtod and
+   printf depends on the locale.  Therefore strtod receives digits and an exponent without a point, and the point in the
+   output of printf is skipped. */
 #include "cold.h"
 
 #include "number_format.h"
@@ -44,10 +45,12 @@ static void next_digits(char *digits, int32_t *exponent) {
   }
 }
 
-/* Finds the fewest digits with which 0.DIGITS * 10^exponent reads back as `value`, which is positive.  The search
-   starts at the digits that a normal number keeps: shorter numbers then end with zeros, which are removed. */
+/* Finds the fewest digits with which 0.DIGITS * 10^exponent reads back as `value`, which is positive.  For a normal
+   number, the search starts at the number of digits that every normal number keeps.  If fewer digits are enough, the
+   digits end with zeros, which are removed. */
 static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], int32_t *exponent) {
-  size_t row = dtype == RVM_DTYPE_f16 ? 0 : dtype == RVM_DTYPE_f32 ? 1 : 2;
+  size_t row = 0;
+  while (floats[row].dtype != dtype) row++;
   int32_t count = value < floats[row].normal ? 1 : floats[row].kept;
   for (; count <= floats[row].needed; count++) {
     char text[MAX_DIGITS + EXPONENT_BYTES];
@@ -59,8 +62,8 @@ static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], i
     digits[written] = '\0';
     *exponent = (int32_t)strtol(next + 1, NULL, 10) + 1;
     if (number_of(dtype, digits, *exponent) == value) break;
-    /* The next number of this length may also read back as `value`: above a power of two, floats are spaced farther
-       apart than below it. */
+    /* Even if the nearest number of this length does not read back as `value`, the next larger one may: above a power
+       of two, floats are spaced farther apart than below it. */
     next_digits(digits, exponent);
     if (number_of(dtype, digits, *exponent) == value) break;
   }
@@ -69,17 +72,18 @@ static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], i
 
 static int32_t float_write(int32_t dtype, double value, char text[RVM_NUMBER_BYTES]) {
   const char *sign = signbit(value) ? "-" : "";
-  double size = fabs(value);
+  double magnitude = fabs(value);
   if (isnan(value)) return snprintf(text, RVM_NUMBER_BYTES, "nan");
   if (isinf(value)) return snprintf(text, RVM_NUMBER_BYTES, "%sinf", sign);
   if (value == 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.0", sign);
   char digits[MAX_DIGITS + 1];
   int32_t exponent = 0;
-  shortest(dtype, size, digits, &exponent);
+  shortest(dtype, magnitude, digits, &exponent);
   int32_t count = (int32_t)strlen(digits);
-  if (size < 1e-4 || size >= 1e16)
+  if (magnitude < 1e-4 || magnitude >= 1e16)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%c%s%se%+03d", sign, digits[0], count > 1 ? "." : "", digits + 1,
                     exponent - 1);
+  /* The formats 0.00125, 12500.0 and 12.5 of 0.125 * 10^exponent. */
   if (exponent <= 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent, "000", digits);
   if (count <= exponent)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%s%.*s.0", sign, digits, exponent - count, "0000000000000000");
@@ -99,7 +103,7 @@ int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBE
     case RVM_DTYPE_f32: return float_write(dtype, *(const float *)element, text);
     case RVM_DTYPE_f64: return float_write(dtype, *(const double *)element, text);
   }
-  return snprintf(text, RVM_NUMBER_BYTES, "%" PRIu64, bits);
+  return snprintf(text, RVM_NUMBER_BYTES, "%" PRIu64, bits); /* an unsigned integer dtype */
 }
 
 /* ---- text to numbers ---- */
@@ -107,7 +111,7 @@ int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBE
 static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Returns whether the text equals `word`, which is in lower case, ignoring case. */
+/* Returns whether the text equals `word` apart from the case of its letters.  `word` is in lower case. */
 static int is_word(rvm_text text, const char *word) {
   if (text.length != (int64_t)strlen(word)) return 0;
   for (int64_t i = 0; i < text.length; i++)
@@ -116,15 +120,16 @@ static int is_word(rvm_text text, const char *word) {
 }
 
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
-  uint64_t size = 0, limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
+  uint64_t magnitude = 0;
+  uint64_t limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
   if (text.length == 0) return 0;
   for (int64_t i = 0; i < text.length; i++) {
     uint64_t digit = (uint64_t)(text.bytes[i] - '0');
-    if (!is_digit(text.bytes[i]) || digit > limit || size > (limit - digit) / 10) return 0;
-    size = size * 10 + digit;
+    if (!is_digit(text.bytes[i]) || digit > limit || magnitude > (limit - digit) / 10) return 0;
+    magnitude = magnitude * 10 + digit;
   }
-  size = negative ? 0 - size : size;
-  memcpy(element, &size, sizeof size);
+  const uint64_t number = negative ? 0 - magnitude : magnitude;
+  memcpy(element, &number, sizeof number);
   return 1;
 }
 
@@ -136,23 +141,24 @@ enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
    Returns 0 if the text is not such a number. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
   int64_t exponent = 0, i = 0;
-  int32_t used = 0, digits = 0, after_point = 0, is_inexact = 0;
+  int32_t used = 0, has_digits = 0, after_point = 0, is_inexact = 0;
   for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !after_point)); i++) {
     if (text.bytes[i] == '.') {
       after_point = 1;
       continue;
     }
-    digits = 1;
+    has_digits = 1;
     exponent -= after_point;
-    if (used == 0 && text.bytes[i] == '0') continue;
+    if (used == 0 && text.bytes[i] == '0') continue; /* a leading zero */
     if (used < USED_DIGITS) {
       buffer[used++] = text.bytes[i];
       continue;
     }
+    /* The digit is omitted. */
     is_inexact |= text.bytes[i] != '0';
     exponent++;
   }
-  if (!digits) return 0;
+  if (!has_digits) return 0;
   if (i < text.length) {
     if ((text.bytes[i++] | 0x20) != 'e') return 0;
     int negative = i < text.length && text.bytes[i] == '-';
@@ -166,8 +172,8 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
     exponent += negative ? -stated : stated;
   }
   if (used == 0) buffer[used++] = '0';
-  /* An omitted digit is not 0, so the number is not halfway between two floats.  An odd last digit ensures that the
-     digits used are not either. */
+  /* If an omitted digit is not 0, the number is not exactly halfway between two floats.  An odd last digit ensures that
+     the number in `buffer` is not halfway either. */
   if (is_inexact) buffer[used - 1] |= 1;
   exponent = exponent < -EXPONENT_LIMIT ? -EXPONENT_LIMIT : exponent > EXPONENT_LIMIT ? EXPONENT_LIMIT : exponent;
   snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);
@@ -176,19 +182,20 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
 
 static int32_t float_read(rvm_text text, int negative, int32_t dtype, void *element) {
   char buffer[USED_DIGITS + EXPONENT_BYTES + 2];
-  int is_double = dtype == RVM_DTYPE_f64;
-  double value = is_word(text, "inf") || is_word(text, "infinity") ? (double)INFINITY : (double)NAN;
-  float narrow = (float)value;
-  if (isnan(value) && !is_word(text, "nan")) {
-    if (!decimal_read(text, buffer)) return 0;
-    if (is_double)
-      value = strtod(buffer, NULL);
-    else
-      narrow = strtof(buffer, NULL);
+  const char *number = buffer; /* in a form that strtod and strtof accept */
+  if (is_word(text, "inf") || is_word(text, "infinity"))
+    number = "inf";
+  else if (is_word(text, "nan"))
+    number = "nan";
+  else if (!decimal_read(text, buffer))
+    return 0;
+  if (dtype == RVM_DTYPE_f64) {
+    const double value = strtod(number, NULL), signed_value = negative ? -value : value;
+    memcpy(element, &signed_value, sizeof signed_value);
+  } else {
+    const float value = strtof(number, NULL), signed_value = negative ? -value : value;
+    memcpy(element, &signed_value, sizeof signed_value);
   }
-  value = negative ? -value : value;
-  narrow = negative ? -narrow : narrow;
-  memcpy(element, is_double ? (void *)&value : (void *)&narrow, is_double ? sizeof value : sizeof narrow);
   return 1;
 }
 

@@ -82,10 +82,11 @@ static int drop_reference(rvm_object *object) {
   return object->references == 0;
 }
 
-/* Frees an object and, without recursion, the objects to which only it refers.  The loop descends into each item that
-   must be freed; `parent` is then the object that contains the current one.  The count of an object is the number of
-   its items that have not been released yet.  While the object in the item at that index is being freed, the item
-   stores the parent of the containing object instead. */
+/* Frees an object and the objects that only it refers to.  This is a depth-first traversal that uses no stack.
+   `object` is the object being freed, and `parent` is the object that contains it, or NULL for the outermost object.
+   Items are released from the last to the first, and the object's count is the number of items left.  Before the
+   traversal descends to a child, it stores `parent` in the item that referred to the child.  When it returns, it finds
+   this item at the index that is the parent's count. */
 void rvm_object_release(rvm_object *object) {
   if (!drop_reference(object)) return;
   rvm_object *parent = NULL;

@@ -44,7 +44,7 @@ int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t 
   return !(bits & ~mask_of(dtype));
 }
 
-/* Copies elements in canonical form.  Reads each byte only once, because the host may change it meanwhile. */
+/* Copies elements in canonical form.  Reads each byte only once, because the host may change it at any time. */
 static void copy_canonical(int32_t dtype, uint8_t *restrict dst, const uint8_t *restrict src, int64_t size_bytes) {
   const uint8_t mask = mask_of(dtype);
   if (is_bool(dtype))

@@ -1,6 +1,6 @@
 /* private_tensor.h: protection from a host that changes elements while the machine uses them.  The elements of a
-   private tensor are a constant, or are in a storage that was never shared with the host.  Before the runtime checks
-   elements of another tensor and then relies on the check, it makes a private copy. */
+   private tensor are a constant, or are in a storage that was never shared with the host.  If the runtime checks the
+   elements of a tensor that is not private, and later relies on the check, it first makes a private copy. */
 #ifndef RELVM_PRIVATE_TENSOR_H
 #define RELVM_PRIVATE_TENSOR_H
 
@@ -14,9 +14,9 @@ void rvm_tensor_share(const rvm_tensor *tensor);
 /* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
    storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
-/* Stores a private tensor with the same elements in *result.  If the tensor is private, or a tensor of strings, which
-   is immutable, this is the tensor itself, retained.  Otherwise it is a copy with canonical elements, allocated from
-   `pool`, or from the heap if `pool` is NULL. */
+/* Stores a private tensor with the same elements in *result: the tensor itself, retained, if it is private, or a tensor
+   of strings, which is immutable.  Otherwise stores a copy with canonical elements, allocated from `pool`, or from the
+   heap if `pool` is NULL. */
 rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value *result);
 
 /* Returns whether some byte values are not canonical elements of the dtype.  This holds for bool, and for dtypes of

@@ -1,5 +1,5 @@
-/* scalar_ops.h: the scalar operators (scalar_operators.def) in C, shared by the interpreter and generated C so that
-   both compute the same results. */
+/* scalar_ops.h: the scalar operators (scalar_operators.def) in C.  The interpreter and generated C use the same
+   functions, so that their results are the same. */
 #ifndef RELVM_SCALAR_OPS_H
 #define RELVM_SCALAR_OPS_H
 
@@ -26,8 +26,10 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
   }
 }
 
-/* ---- rvm_scalar_op_NAME: checks the operands' types and applies an operator.  Returns 0, without storing a result,
-   if the types differ or the operator is undefined for the operands.  Unary operators ignore b. ---- */
+/* ---- rvm_scalar_op_NAME: checks the operands' types, applies an operator and returns 1.  Returns 0, without storing a
+   result, if an operand has another type than the operator expects, or the operator has no value for the operands.
+   Unary operators ignore b.  The macros end with a code of scalar_operators.def: i (int), f (float) or b (bool), one
+   letter for each operand. ---- */
 
 #define RVM_SCALAR_OP_ACCEPTS_ii (a.tag == RVM_TAG_INT && b.tag == RVM_TAG_INT)
 #define RVM_SCALAR_OP_ACCEPTS_ff (a.tag == RVM_TAG_FLOAT && b.tag == RVM_TAG_FLOAT)

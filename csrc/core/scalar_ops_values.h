@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- domains of the operators that are not defined for all operands; the column `fails` of scalar_operators.def has
-   the message ---- */
+/* ---- rvm_scalar_op_NAME_has_value: whether an operator that is not defined for all operands has a value for these;
+   otherwise, the column `fails` of scalar_operators.def has the error message ---- */
 static inline int rvm_scalar_op_floordiv_i64_has_value(int64_t a, int64_t b) { return (void)a, b != 0; }
 static inline int rvm_scalar_op_mod_i64_has_value(int64_t a, int64_t b) { return (void)a, b != 0; }
 static inline int rvm_scalar_op_shl_i64_has_value(int64_t a, int64_t b) { return (void)a, b >= 0 && b <= 63; }
@@ -67,7 +67,7 @@ static inline double rvm_mod_of_floats(double a, double b) {
   return rem;
 }
 
-/* ---- rvm_scalar_op_NAME_value: the operators on operands in their domain; a bool is 0 or 1 ---- */
+/* ---- rvm_scalar_op_NAME_value: the operators on operands for which they have a value; a bool is 0 or 1 ---- */
 
 #define RVM_SCALAR_OP_i int64_t
 #define RVM_SCALAR_OP_f double

@@ -11,26 +11,28 @@
 enum { STEPS_LOG2 = 3, STEPS = 1 << STEPS_LOG2, SMALLEST_LOG2 = 7, LARGEST_LOG2 = 57 };
 enum { CLASSES = (LARGEST_LOG2 - SMALLEST_LOG2) * STEPS };
 
-/* Any thread may free a storage, which pushes it onto `returned`.  The thread that uses the pool is the only one that
-   accesses the other members.  It moves the whole list `returned` to the free lists at once. */
-
+/* Any thread may free a storage.  While the pool is open, rvm_storage_free pushes the storage onto `returned`.  After
+   the pool is closed, rvm_storage_free frees the block and decrements `remaining`.  All other members are accessed only
+   by the thread that uses the pool, which moves the whole list `returned` to the free lists at once. */
 struct rvm_pool {
   rvm_storage *kept[CLASSES]; /* the free list of each size class */
   int64_t live_count;
   int32_t is_zeroed;
   rvm_pool_sizes sizes;
-  _Atomic(rvm_storage *) returned; /* a list; CLOSED after rvm_pool_close, when blocks are freed at once */
-  atomic_llong remaining;          /* number of live storages once the pool is closed; the last one frees the pool */
+  _Atomic(rvm_storage *) returned; /* a list of freed storages, or CLOSED after rvm_pool_close */
+  atomic_llong remaining;          /* number of live storages of a closed pool; freeing the last one frees the pool */
 };
 
 static rvm_storage closed_mark;
 #define CLOSED (&closed_mark)
 
 /* Returns the size of the block for a storage of `size_bytes`, including its header and alignment, and stores the size
-   class in *class.  The size is (STEPS + step) << shift, where 1 <= step <= STEPS. */
+   class in *class.  The needed size is rounded up to (STEPS + step) << shift, where 1 <= step <= STEPS. */
 static int64_t block_bytes(int64_t size_bytes, int32_t *class) {
-  int64_t least = ((int64_t)1 << SMALLEST_LOG2) + 1, whole = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
-  uint64_t last = (uint64_t)((whole < least ? least : whole) - 1);
+  const int64_t smallest = ((int64_t)1 << SMALLEST_LOG2) + 1;
+  const int64_t wanted = size_bytes + (int64_t)sizeof(rvm_storage) + RVM_ALIGNMENT;
+  const int64_t needed = wanted < smallest ? smallest : wanted;
+  const uint64_t last = (uint64_t)(needed - 1); /* offset of the last needed byte */
   int32_t log2 = 63 - __builtin_clzll(last), shift = log2 - STEPS_LOG2;
   *class = (log2 - SMALLEST_LOG2) * STEPS + (int32_t)(last >> shift & (STEPS - 1));
   return (int64_t)((last >> shift) + 1) << shift;
@@ -89,6 +91,7 @@ void rvm_pool_close(rvm_pool *pool) {
   if (!pool) return;
   collect(pool, CLOSED);
   evict(pool, 0, 0);
+  /* Other threads may have decremented `remaining` below 0 since the pool was marked as closed. */
   if (atomic_fetch_add(&pool->remaining, pool->live_count) + pool->live_count == 0) rvm_free(pool);
 }
 
@@ -104,12 +107,12 @@ rvm_pool_sizes rvm_pool_measure(rvm_pool *pool) {
 
 /* Returns the number of bytes that live and cached blocks may have together: the peak of the live blocks and a quarter
    more.  Without the quarter, requests of different sizes would evict each other's blocks in every run. */
-static int64_t limit(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
+static int64_t limit_bytes(const rvm_pool *pool) { return pool->sizes.peak_bytes + pool->sizes.peak_bytes / 4; }
 
 /* Allocates a block from the system after freeing cached blocks as needed to stay within the limit. */
 static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
   int64_t live = pool->sizes.live_bytes + size_bytes;
-  evict(pool, size_bytes, live > limit(pool) ? live : limit(pool));
+  evict(pool, size_bytes, live > limit_bytes(pool) ? live : limit_bytes(pool));
   void *(*allocate)(size_t) = pool->is_zeroed ? rvm_allocate_zeroed : rvm_allocate;
   rvm_storage *storage = allocate((size_t)size_bytes);
   if (storage || pool->sizes.kept_bytes == 0) return storage;
@@ -123,15 +126,16 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  /* If a new block would exceed the limit, so that cached blocks would be freed, use the next larger cached block
-     instead.  Otherwise, requests of alternating sizes would allocate and free blocks in every run. */
-  if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit(pool))
-    for (int32_t larger = class + 1; larger < CLASSES; larger++)
-      if (pool->kept[larger]) {
-        class = larger;
-        whole = class_bytes(larger);
-        break;
-      }
+  /* If a new block would exceed the limit, and so would evict cached blocks, use the next larger cached block instead.
+     Otherwise, requests of alternating sizes would allocate and free blocks in every run. */
+  if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit_bytes(pool)) {
+    int32_t larger = class + 1;
+    while (larger < CLASSES && !pool->kept[larger]) larger++;
+    if (larger < CLASSES) {
+      class = larger;
+      whole = class_bytes(larger);
+    }
+  }
   rvm_storage *storage = pool->kept[class];
   if (storage) {
     RVM_UNPOISON(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));

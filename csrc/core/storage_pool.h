@@ -34,8 +34,8 @@ void rvm_pool_close(rvm_pool *pool);
 /* Returns the current sizes.  Storages that any thread has freed are no longer live. */
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
 
-/* Creates a storage.  In a zeroed pool, its bytes are zeros or those of an earlier storage of the pool.  In other
-   pools, they are indeterminate. */
+/* Creates a storage.  In a zeroed pool, the bytes of the storage are zeros, or those of an earlier storage of the pool.
+   In other pools, the bytes are indeterminate. */
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
 /* Frees a storage without references.  May be called by any thread. */
 void rvm_storage_free(rvm_storage *storage);

@@ -24,8 +24,8 @@ static int64_t end_of(const unsigned char *packed, int64_t index) {
   return end;
 }
 
-/* Returns whether the packed form has `count` end offsets, which are sorted, and the last one is the size of the text
-   after them. */
+/* Returns whether the packed form begins with `count` sorted end offsets, the last of which is the size of the text
+   after the offsets. */
 static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t count) {
   if (count > packed_bytes / (int64_t)sizeof(int64_t)) return 0;
   int64_t text_bytes = packed_bytes - count * (int64_t)sizeof(int64_t), last = 0;
@@ -47,25 +47,24 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "tensor of strings: the packed bytes do not hold one string for each element of the shape");
-  rvm_value tensor;
-  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
-  rvm_string **elements = status ? NULL : rvm_tensor_strings(tensor.as.tensor);
+  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, result);
+  if (status) return status;
+  rvm_value tensor = *result;
+  rvm_string **elements = rvm_tensor_strings(tensor.as.tensor);
   const char *bytes = (const char *)packed + count * (int64_t)sizeof(int64_t);
-  for (int64_t i = 0, start = 0; i < count && !status; i++) {
-    int64_t end = end_of(packed, i);
+  for (int64_t i = 0, start = 0, end; i < count; i++, start = end) {
+    end = end_of(packed, i);
+    if (end <= start) continue; /* the element of an empty string is NULL */
     rvm_value string;
-    if (end > start) {
-      if ((status = rvm_string_new(bytes + start, end - start, &string))) {
-        rvm_value_release(&tensor);
-        *result = string;
-        return status;
-      }
-      elements[i] = string.as.string;
+    status = rvm_string_new(bytes + start, end - start, &string);
+    if (status) {
+      rvm_release(&tensor);
+      *result = string; /* the error */
+      return status;
     }
-    start = end;
+    elements[i] = string.as.string;
   }
-  *result = tensor;
-  return status;
+  return RVM_OK;
 }
 
 static int has_strings(const rvm_tensor *tensor) {
@@ -105,19 +104,19 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
 uint32_t rvm_text_next(rvm_text text, int64_t *offset) {
   const unsigned char *bytes = (const unsigned char *)text.bytes + *offset;
   int64_t remaining = text.length - *offset;
-  uint32_t lead = bytes[0];
+  uint32_t first = bytes[0];
   (*offset)++;
-  if (lead < 0x80) return lead;
-  int extra = lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : 0;
-  if (extra == 0 || extra >= remaining) return 0xFFFD;
-  uint32_t point = lead & (0x3fu >> extra);
-  for (int k = 1; k <= extra; k++) {
-    if (bytes[k] >> 6 != 2) return 0xFFFD;
+  if (first < 0x80) return first;
+  int following = rvm_utf8_following(first);
+  if (following < 0 || following >= remaining) return 0xFFFD;
+  uint32_t point = first & (0x3fu >> following);
+  for (int k = 1; k <= following; k++) {
+    if ((bytes[k] & 0xC0) != 0x80) return 0xFFFD; /* not 10xxxxxx */
     point = point << 6 | (bytes[k] & 0x3f);
   }
   static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
-  if (point < smallest[extra] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
-  *offset += extra;
+  if (point < smallest[following] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
+  *offset += following;
   return point;
 }
 
@@ -126,9 +125,9 @@ int32_t rvm_point_write(uint32_t point, char bytes[4]) {
     bytes[0] = (char)point;
     return 1;
   }
-  int32_t extra = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  static const unsigned char lead[4] = {0, 0xC0, 0xE0, 0xF0};
-  for (int32_t k = extra; k > 0; k--, point >>= 6) bytes[k] = (char)(0x80 | (point & 0x3f));
-  bytes[0] = (char)(lead[extra] | point);
-  return extra + 1;
+  int32_t following = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  static const unsigned char first[4] = {0, 0xC0, 0xE0, 0xF0}; /* by the number of following bytes */
+  for (int32_t k = following; k > 0; k--, point >>= 6) bytes[k] = (char)(0x80 | (point & 0x3f));
+  bytes[0] = (char)(first[following] | point);
+  return following + 1;
 }

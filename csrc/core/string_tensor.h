@@ -26,6 +26,15 @@ void rvm_strings_retain(rvm_string **elements, int64_t count);
    freed. */
 void rvm_strings_set_references(const rvm_tensor *tensor, int32_t references);
 
+/* Returns the number of bytes that follow the first byte of a code point in UTF-8.  Returns -1 if `first` cannot be the
+   first byte. */
+static inline int rvm_utf8_following(uint32_t first) {
+  if (first < 0x80) return 0;
+  if ((first & 0xE0) == 0xC0) return 1; /* 110xxxxx */
+  if ((first & 0xF0) == 0xE0) return 2; /* 1110xxxx */
+  if ((first & 0xF8) == 0xF0) return 3; /* 11110xxx */
+  return -1;
+}
 /* Returns the code point at *offset, which must be inside the text, and advances *offset past it.  For invalid UTF-8,
    returns 0xFFFD and advances by one byte. */
 uint32_t rvm_text_next(rvm_text text, int64_t *offset);

@@ -83,8 +83,11 @@ static void release_strings(void *tensor) {
     if (elements[i]) rvm_object_release(&elements[i]->base);
 }
 
-/* Creates a tensor in a block that also has its dimensions.  If `size_bytes` >= 0, the block has the zeroed, aligned
-   elements as well, and `data` is ignored.  Otherwise the tensor refers to `data`. */
+/* A size for tensor_allocate: the elements are not in the block of the tensor. */
+enum { ELEMENTS_ELSEWHERE = -1 };
+
+/* Creates a tensor in a block that also has its dimensions.  If `size_bytes` is ELEMENTS_ELSEWHERE, the tensor refers
+   to the elements at `data`.  Otherwise the block also has the elements, aligned and zeroed, and `data` is ignored. */
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MAX_RANK)
@@ -93,19 +96,20 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: cannot allocate %lld bytes", (long long)size_bytes);
   int32_t class;
-  rvm_tensor *tensor = size_bytes < 0
+  const int has_elements = size_bytes != ELEMENTS_ELSEWHERE;
+  rvm_tensor *tensor = !has_elements
                            ? rvm_object_allocate(header_bytes, &class)
                            : rvm_object_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes, &class);
   if (!tensor) return rvm_out_of_memory(result);
   int64_t *own_dims = (int64_t *)(tensor + 1);
   if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
-  if (size_bytes >= 0) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
+  if (has_elements) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
   *tensor = (rvm_tensor){
       .base = {.tag = RVM_TAG_TENSOR, .references = 1},
       .dtype = dtype,
       .memory_class = class,
       .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = rvm_dtype_dl(dtype), .shape = own_dims}};
-  if (dtype == RVM_DTYPE_str && size_bytes >= 0) {
+  if (dtype == RVM_DTYPE_str && has_elements) {
     tensor->release = release_strings;
     tensor->release_argument = tensor;
   }
@@ -130,7 +134,7 @@ rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, voi
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
   if (status) return status;
   RVM_EXPECT_ARRAY(data, size_bytes, result);
-  if ((status = tensor_allocate(dtype, rank, dims, data, -1, result))) return status;
+  if ((status = tensor_allocate(dtype, rank, dims, data, ELEMENTS_ELSEWHERE, result))) return status;
   result->as.tensor->release = release;
   result->as.tensor->release_argument = release_argument;
   return RVM_OK;
@@ -147,9 +151,11 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: unknown dtype number %d", dtype);
   if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(object->dtype) ||
       (dtype == RVM_DTYPE_str) != (object->dtype == RVM_DTYPE_str))
-    return rvm_fail(error, RVM_TYPE_ERROR,
-                    "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size",
-                    rvm_dtype_name(object->dtype), rvm_dtype_name(dtype));
+    return rvm_fail(
+        error, RVM_TYPE_ERROR,
+        "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size, and neither "
+        "may be str",
+        rvm_dtype_name(object->dtype), rvm_dtype_name(dtype));
   if (object->base.references != 1)
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
                     "rvm_tensor_relabel: the tensor must have a single reference, but others hold it too");
@@ -160,7 +166,7 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
 
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
                            rvm_value *result) {
-  rvm_status status = tensor_allocate(dtype, rank, dims, bytes, -1, result);
+  rvm_status status = tensor_allocate(dtype, rank, dims, bytes, ELEMENTS_ELSEWHERE, result);
   if (status) return status;
   rvm_retain(rvm_object_value(owner));
   result->as.tensor->owner = owner;

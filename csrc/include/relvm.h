@@ -418,15 +418,16 @@ void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops);
    call.  For an invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
-/* The memory of a register or buffer of a kernel that has stopped.  It is valid during the callback of the debugger. */
+/* The memory of a register or buffer of a kernel that has stopped.  It is valid during the callback of the debugger.  A
+   strip is the sequence of elements that an instruction of kernel bytecode processes. */
 typedef struct rvm_kernel_memory {
   const void *bytes; /* may be unaligned; NULL if the register or buffer does not exist */
   int64_t size_bytes;
   int64_t strip; /* number of elements of the current strip */
 } rvm_kernel_memory;
-/* Return register `number` of the kernel of call `index`, in the numbering of its program (scalars, strips, views), or
-   its buffer `number`, during a callback of the debugger inside a kernel.  For any other call or number, `bytes` is
-   NULL. */
+/* Return register `number` or buffer `number` of the kernel of call `index`, during a callback of the debugger inside
+   the kernel.  Registers are numbered as in the kernel's program: first scalars, then strips, then views.  For any
+   other call or number, `bytes` is NULL. */
 rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number);
 rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number);
 

@@ -53,7 +53,8 @@ static inline void rvm_stack_copy(void *target, const void *source, size_t count
    NULL. */
 static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t alignment, void **block) {
   rvm_stack_tag tag;
-  size_t start, left, before = sizeof tag;
+  size_t start, left;
+  size_t before = sizeof tag; /* bytes in front of the block: its tag and, after the next steps, padding */
   if (block) *block = NULL;
   if (!stack || !block) return RVM_STACK_NULL;
   start = stack->used_bytes;
@@ -73,7 +74,7 @@ static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t
   return RVM_STACK_OK;
 }
 
-/* Frees `block`, which must be the last allocated one, else fails with RVM_STACK_OUT_OF_ORDER. */
+/* Frees `block`.  Fails with RVM_STACK_OUT_OF_ORDER if `block` is not the last allocated one. */
 static inline int rvm_stack_free(rvm_stack *stack, void *block) {
   rvm_stack_tag tag;
   if (!stack) return RVM_STACK_NULL;

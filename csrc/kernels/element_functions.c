@@ -33,6 +33,7 @@
 #define RVM_SHIFT_LEFT(x, y) ((x) << ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
 #define RVM_SHIFT_RIGHT(x, y) ((x) >> ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
 
+/* Computes out_[i] for i < n from the operands x = `left` and y = `right`, which are expressions in i. */
 #define RVM_ELEMENT_LOOP(T, left, right, expression) \
   RVM_INDEPENDENT                                    \
   for (int64_t i = 0; i < n; i++) {                  \

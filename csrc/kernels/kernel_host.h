@@ -11,7 +11,7 @@ struct rvm_kernel_run;
 typedef struct rvm_kernel_host {
   rvm_machine *machine;
   rvm_pool *pool;     /* allocates registers and arrays */
-  int32_t threads;    /* for parallel loops; at most RVM_MAX_THREADS */
+  int32_t threads;    /* number of threads of a parallel loop, at most RVM_MAX_THREADS */
   int64_t steps_left; /* steps until the limit of the machine's run */
   /* Charges work as steps.  A status other than OK (INTERRUPTED, TIMEOUT, ...) ends the run. */
   rvm_status (*spend)(rvm_machine *machine, int64_t cost, rvm_value *error);

@@ -45,8 +45,8 @@ static int spend_work(void *host, int64_t work) {
   return state->ended == RVM_OK;
 }
 
-/* Fails with the status and message of a `fail` instruction.  Each %lld in the message is replaced by the next value of
-   the instruction. */
+/* Fails with the status and message of a `fail` instruction.  Each %lld in the message is replaced by the value of the
+   next register that the instruction lists in the argument table. */
 static rvm_status fail_with_message(const rvm_kernel_run *state, const rvm_kop_fail *instruction) {
   const rvm_kernel_program *program = state->program;
   const char *message = program->messages;
@@ -54,10 +54,11 @@ static rvm_status fail_with_message(const rvm_kernel_run *state, const rvm_kop_f
   enum { TEXT_BYTES = 512, NUMBER_BYTES = 24 };
   char text[TEXT_BYTES];
   size_t length = 0;
-  const uint16_t *value = program->arguments + instruction->first;
+  const uint16_t *next_register = program->arguments + instruction->first;
   while (*message && length < TEXT_BYTES - NUMBER_BYTES) {
     if (strncmp(message, "%lld", 4) == 0) {
-      length += (size_t)snprintf(text + length, sizeof text - length, "%lld", (long long)state->scalars[*value++].i64);
+      const long long value = state->scalars[*next_register++].i64;
+      length += (size_t)snprintf(text + length, sizeof text - length, "%lld", value);
       message += 4;
     } else {
       text[length++] = *message++;
@@ -97,21 +98,23 @@ typedef struct block {
   int64_t position, rows, row_stride, width, stride;
 } block;
 
-/* Like element_address, for a block of at least one element. */
+/* Like element_address, for a block of at least one element.  The block is inside the buffer if its four corners are.
+ */
 static inline char *block_address(const rvm_kernel_run *state, uint32_t buffer, block block, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
-  int64_t down, across, corner;
+  int64_t down, across, bottom_left, top_right, bottom_right;
   if (!rvm_multiply(block.row_stride, block.rows - 1, &down) || !rvm_multiply(block.stride, block.width - 1, &across) ||
-      !rvm_add(down, block.position, &down) || !rvm_add(across, block.position, &corner) ||
-      !rvm_add(down, across, &across))
+      !rvm_add(down, block.position, &bottom_left) || !rvm_add(across, block.position, &top_right) ||
+      !rvm_add(bottom_left, across, &bottom_right))
     return NULL;
-  const int64_t corners[] = {block.position, down, corner, across};
+  const int64_t corners[] = {block.position, bottom_left, top_right, bottom_right};
   for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
     if (corners[i] < 0 || corners[i] >= limit) return NULL;
   return state->buffers[buffer] + block.position * bytes;
 }
 
-/* Returns the moves of elements of 1, 2, 4 or 8 bytes. */
+/* Returns the functions that gather, scatter and copy elements of `bytes` bytes, which is 1, 2, 4 or 8
+   (rvm_strip_moves). */
 static inline const rvm_strip_moves *strip_moves(const rvm_kernel_run *state, uint32_t bytes) {
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
@@ -125,8 +128,8 @@ static inline int can_write(const rvm_kernel_run *state, uint16_t number, int64_
   return bytes <= state->writable[number];
 }
 
-/* Folds `count` elements by `function`, and then the result with *total.  The elements are folded in halves: element i
-   is combined with the element i places after the start of the second half, until one element is left.  Overwrites the
+/* Combines `count` elements by `function` to one, and combines this one with *total.  Combines each element of the
+   first half with the element at the same place in the second half, until one element is left.  Overwrites the
    elements. */
 static void fold_strip(const rvm_element_function *function, char *total, char *elements, int64_t count) {
   while (count > 1) {
@@ -138,8 +141,9 @@ static void fold_strip(const rvm_element_function *function, char *total, char *
   function->run(1, total, elements, total, 0);
 }
 
-/* Returns the indices in register `number`, which the caller checks before it uses them.  If another thread could
-   change them in between, because they are in a buffer and the loop is parallel, returns a copy in `copy`. */
+/* Returns the indices in register `number`, for a caller that checks the indices and then uses them.  Another thread
+   could change them between the check and the use if they are in a buffer and the loop is parallel.  In this case,
+   returns a copy in `copy`. */
 static const int64_t *stable_indices(const rvm_kernel_run *state, uint16_t number, int64_t *copy) {
   const int64_t *indices = (const int64_t *)state->addresses[number];
   if (!state->loop || number < state->program->scalar_count + state->program->strip_count) return indices;
@@ -154,12 +158,13 @@ static rvm_status call_micro_kernel(rvm_kernel_run *state, const rvm_kop_invoke 
   const uint16_t *word = state->program->arguments + instruction->first;
   rvm_micro_argument *argument = arguments;
   for (const char *letter = kernel->arguments; *letter; letter++, argument++) {
-    if (*letter == 'p' || *letter == 'P') {
+    const int is_address = *letter == 'p' || *letter == 'P'; /* READ or WRITE (micro_kernels.h) */
+    if (is_address) {
       const uint16_t buffer = *word++;
       const int64_t position = state->scalars[*word++].i64;
       argument->address = state->buffers[buffer];
       argument->bytes = state->buffer_bytes[buffer];
-      argument->number = position; /* in elements, whose size the micro-kernel knows */
+      argument->number = position; /* counted in elements, whose size the micro-kernel knows */
       continue;
     }
     const rvm_kernel_scalar value = state->scalars[*word++];
@@ -217,7 +222,7 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
 #define R(operand) registers[op->operand].i64
 #define U(operand) registers[op->operand].bits
 #define IS_TRUE(operand) registers[op->operand].is_true
-/* The address of a register's first element: of the strip, or of the scalar. */
+/* The address of a scalar, or of the first element of a strip or view. */
 #define AT(operand) state->addresses[op->operand]
 #define IS_STRIP(operand) (op->operand >= scalars)
 #define CAN_READ(operand, bytes) can_read(state, scalars, op->operand, bytes)
@@ -273,7 +278,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t pc) {
   rvm_status status;
   DISPATCH;
 
-  /* the body of every instruction while a debugger observes the run */
+  /* the body of every instruction while an instrument or a debugger observes the run */
 observe:
   status = state->host->observe(state->host->observer, state, pc, state->result);
   if (status) return status;
@@ -587,7 +592,8 @@ observe:
     NEXT_AFTER(STRIP_COST);
   }
 
-  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); the rest of src behind the lanes */
+  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); stores a rest of src that is shorter
+     than the lanes behind the lanes */
   BODY(accumulate) {
     OPERANDS(accumulate);
     const rvm_element_function *function = &state->level->functions[op->function];
@@ -601,7 +607,8 @@ observe:
     NEXT_AFTER(FUNCTION_COST(function, n));
   }
 
-  /* total = total combined with the lanes of `count` accumulated elements, then with the rest behind them */
+  /* total = total combined with the lanes, into which `count` elements were accumulated, then with the rest behind the
+     lanes */
   BODY(fold_lanes) {
     OPERANDS(fold_lanes);
     const rvm_element_function *function = &state->level->functions[op->function];
@@ -653,7 +660,8 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
     for (int64_t axis = 0; axis < rank; axis++) {
       int64_t expected = *word++;
       const int64_t got = tensor->dl.shape[axis];
-      if (expected == -1 - (int64_t)known) state->scalars[known++].i64 = got;
+      const int sets_size = expected == -1 - (int64_t)known; /* the first use of a size variable sets it */
+      if (sets_size) state->scalars[known++].i64 = got;
       if (expected < 0) expected = state->scalars[-1 - expected].i64;
       if (expected != got)
         return rvm_fail(state->result, RVM_SHAPE_ERROR,
@@ -700,8 +708,7 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
            program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
     status = interpret(&state, 0);
-    const rvm_status ended = status ? RVM_OK : host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);
-    if (ended) status = ended;
+    if (!status) status = host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);
   }
   rvm_kernel_clear_addresses(program, (char *)storage.as.storage->bytes);
   rvm_value_release(&storage);

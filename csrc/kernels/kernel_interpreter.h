@@ -5,7 +5,8 @@
 #include "kernel_host.h"
 
 /* Runs a program.  The arguments are borrowed: the tensors of the inputs, then the tensors of the outputs.  Fails if
-   they do not match the program's tensors, or if the program fails or exceeds a limit.  *result is NIL or the error. */
+   the arguments do not match the program's tensors, or if the program fails or exceeds a limit.  *result is NIL or the
+   error. */
 rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host,
                                   const rvm_value *arguments, int32_t count, rvm_value *result);
 

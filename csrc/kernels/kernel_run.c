@@ -91,7 +91,7 @@ static char *take_part(rvm_kernel_loop *loop, int *part) {
   return NULL; /* unreachable: there are as many parts as threads */
 }
 
-/* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is its rvm_kernel_loop.  Does
+/* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is the rvm_kernel_loop.  Does
    nothing if another part has failed. */
 static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_loop *loop = (rvm_kernel_loop *)shared;
@@ -157,8 +157,8 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   atomic_init(&loop.helped, 0);
   atomic_init(&loop.has_failure, 0);
   for (int word = 0; word < PART_WORDS; word++) {
-    const int here = parts - 64 * word;
-    atomic_init(&loop.free_parts[word], here <= 0 ? 0 : here >= 64 ? UINT64_MAX : ((uint64_t)1 << here) - 1);
+    const int bits = parts - 64 * word; /* the number of bits to set in this word, if it is in [0, 64] */
+    atomic_init(&loop.free_parts[word], bits <= 0 ? 0 : bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1);
   }
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);
@@ -173,6 +173,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
     run_part(&loop, 0, count);
   rvm_value_release(&storage);
   status = atomic_load(&loop.status);
+  /* The error of a part on the machine's own thread takes precedence over that of a helper. */
   if (loop.result.tag != RVM_TAG_ERROR) {
     loop.result = loop.failure;
   } else {
@@ -182,6 +183,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
     *state->result = loop.result;
     return loop.result.as.error->status;
   }
+  /* No part has stored an error.  If a part failed with a status only, find the error that explains it. */
   const int64_t helped = atomic_load(&loop.helped);
   state->fuel -= PARALLEL_COST;
   rvm_status ended = host->spend(host->machine, helped, state->result);

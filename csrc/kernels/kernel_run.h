@@ -48,7 +48,7 @@ typedef struct rvm_kernel_run {
   int64_t rows;           /* rows of the current strip, if it is a block */
   int64_t fuel;
   rvm_status ended;             /* status of the last rvm_kernel_refuel during a micro-kernel */
-  struct rvm_kernel_loop *loop; /* the loop that this is a part of, or NULL */
+  struct rvm_kernel_loop *loop; /* if this is a part of a parallel loop, the loop; else NULL */
   int32_t is_helper;            /* 1 if this part runs on another thread than the machine's own */
 } rvm_kernel_run;
 
@@ -62,7 +62,7 @@ typedef struct rvm_kernel_loop {
   uint32_t pc;                      /* the `parallel` instruction */
   uint32_t first, last;             /* the scalars for the bounds of a part */
   uint32_t first_array, last_array; /* the range of arrays of which each part has a copy */
-  _Atomic(rvm_status) status;       /* of the last part that failed, or OK */
+  _Atomic(rvm_status) status;       /* status of the last part that failed, or OK */
   _Atomic(int64_t) helped;          /* fuel used by other threads and not yet charged to the machine */
   char *memory;                     /* memory of concurrent parts, `part_bytes` each */
   int64_t part_bytes;
@@ -70,7 +70,7 @@ typedef struct rvm_kernel_loop {
 } rvm_kernel_loop;
 
 /* Charges the fuel used so far to the machine, and grants new fuel.  Fails if the run must end.  A helper only adds the
-   fuel to `helped`.  It fails if that exceeds the machine's remaining steps, if the run is interrupted or at its
+   fuel to `helped`.  It fails if `helped` exceeds the machine's remaining steps, if the run is interrupted or at its
    deadline, or if another part has failed. */
 rvm_status rvm_kernel_refuel(rvm_kernel_run *state);
 /* Returns the bytes of memory that a run of the program needs for its registers and arrays. */

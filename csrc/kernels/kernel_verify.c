@@ -94,27 +94,27 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   const uint32_t scalars = program->scalar_count, strips = scalars + program->strip_count;
   const uint32_t all = strips + program->view_count, buffers = program->tensor_count + program->array_count;
   switch (letter) {
-    case 'S':
+    case 'S': /* scalar */
     case 's': return operand < scalars;
-    case 'v': return operand >= scalars && operand < strips;
-    case 'V': return operand >= scalars && operand < all;
-    case 'w': return operand >= strips && operand < all;
-    case 'X':
+    case 'v': return operand >= scalars && operand < strips; /* strip */
+    case 'V': return operand >= scalars && operand < all;    /* strip or view */
+    case 'w': return operand >= strips && operand < all;     /* view */
+    case 'X':                                                /* any register */
     case 'x':
     case 'i':
     case 'p': return operand < all;
-    case 'm': return operand < all || operand == RVM_NO_REGISTER;
-    case 'b': return operand < buffers;
-    case 'B': return operand < buffers && operand >= program->input_count;
-    case 'z': return operand == 1 || operand == 2 || operand == 4 || operand == 8;
-    case 'j': return operand < program->code_count;
-    case 'F': return operand < rvm_element_function_count;
-    case 'c': return operand < rvm_micro_kernel_count;
-    case 't':
+    case 'm': return operand < all || operand == RVM_NO_REGISTER;                  /* mask */
+    case 'b': return operand < buffers;                                            /* buffer that is read */
+    case 'B': return operand < buffers && operand >= program->input_count;         /* buffer that is written */
+    case 'z': return operand == 1 || operand == 2 || operand == 4 || operand == 8; /* bytes of an element */
+    case 'j': return operand < program->code_count;                                /* instruction */
+    case 'F': return operand < rvm_element_function_count;                         /* element function */
+    case 'c': return operand < rvm_micro_kernel_count;                             /* micro-kernel */
+    case 't':                                                                      /* part of the argument table */
     case 'n': return operand <= program->argument_count;
-    case 'u': return operand > RVM_OK && operand <= RVM_TIMEOUT;
-    case 'y': return operand <= program->array_count;
-    default: return operand < program->message_count; /* k */
+    case 'u': return operand > RVM_OK && operand <= RVM_TIMEOUT; /* status */
+    case 'y': return operand <= program->array_count;            /* array, or number of arrays */
+    default: return operand < program->message_count;            /* 'k': message */
   }
 }
 
@@ -125,7 +125,8 @@ typedef struct lookup {
   uint32_t *values;       /* per message: the number of values in it */
 } lookup;
 
-enum { MAX_VALUES = 16 }; /* of a `fail` instruction; bounds the time for checking its values */
+/* The maximum number of values of a `fail` instruction.  It bounds the time for checking the values. */
+enum { MAX_VALUES = 16 };
 
 /* Returns the number of values (%lld) in a message. */
 static uint32_t format_values(const char *message) {
@@ -149,7 +150,7 @@ static void fill_lookup(const rvm_kernel_program *program, const lookup *lookup)
 }
 
 /* Returns the element size of the register that operand number `index` of an instruction names. */
-static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t index) {
+static uint32_t operand_element_bytes(const rvm_kernel_instruction *instruction, size_t index) {
   const char *letters = opcodes[instruction->op].operands;
   const char *size = strchr(letters, 'z'), *function = strchr(letters, 'F');
   if (letters[index] == 'i') return sizeof(int64_t);
@@ -170,8 +171,8 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
     const uint16_t operand = instruction->operands[i];
     if (!strchr("VXxipmw", letters[i]) || operand < first || operand == RVM_NO_REGISTER) continue;
     uint8_t *bytes = &lookup->view_bytes[operand - first];
-    if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)strip_bytes(instruction, i);
-    if (*bytes != strip_bytes(instruction, i))
+    if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)operand_element_bytes(instruction, i);
+    if (*bytes != operand_element_bytes(instruction, i))
       return fail_operand(program, pc, i,
                           "must be a view that an earlier instruction makes, of elements of the same size", error);
   }
@@ -194,7 +195,7 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, r
   uint32_t index = op->first;
   const char *letters = rvm_micro_kernels[op->kernel].arguments;
   for (const char *letter = letters; *letter; letter++) {
-    const int is_address = *letter == 'p' || *letter == 'P';
+    const int is_address = *letter == 'p' || *letter == 'P'; /* READ or WRITE (micro_kernels.h) */
     if (index + 1 + is_address > program->argument_count)
       return BAD(error, "instruction %u: the arguments exceed the table", pc);
     if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[index++]))

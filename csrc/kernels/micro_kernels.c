@@ -1,9 +1,9 @@
 /* micro_kernels.c: the micro-kernels of bytecode (micro_kernels.def).
 
    A program may pass any numbers.  For each micro-kernel, run_NAME computes which elements the micro-kernel accesses,
-   and refuses the call if any is outside its buffer.  Then it calls the micro-kernel for one portion of the work after
-   another, so that a run can end in between.  Sizes are at most LARGEST_SIZE, so that products of two sizes, and sums
-   of a few such products, fit an int64.  The file is compiled once for each level of processor features
+   and refuses the call if any is outside its buffer.  Then run_NAME calls the micro-kernel for one portion of the work
+   after another, so that a run can end between two portions.  Sizes are at most LARGEST_SIZE, so that products of two
+   sizes, and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
    (kernel_levels.h). */
 #include "micro_kernels.h"
 
@@ -61,8 +61,8 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
 /* Returns the address of the element that an argument names.  The caller will access the elements [low, high) relative
-   to that element, each of `bytes` bytes.  Returns NULL if one of them is outside the buffer, or they are not aligned.
-   If the range is empty, returns an address that must not be accessed. */
+   to that element, each of `bytes` bytes.  Returns NULL if one of these is outside the buffer, or if the buffer is not
+   aligned.  If the range is empty, returns an address that must not be accessed. */
 static void *checked_address(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
   static int64_t no_elements;
   const int64_t size = argument->bytes / bytes, position = argument->number;
@@ -487,7 +487,7 @@ static int run_rvm_words_of_bytes(rvm_words_of_bytes_arguments args, const rvm_w
     part.bytes = (const uint8_t *)args.bytes + j * args.step;
     SPEND(part.count * WORD_WORK);
     if (args.step == 1) {
-      part.step = 1; /* a constant */
+      part.step = 1; /* a constant, for which the C compiler can specialize the loop */
       rvm_words_of_bytes(&part);
     } else {
       rvm_words_of_bytes(&part);
@@ -514,8 +514,8 @@ static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_wor
   return RVM_MICRO_DONE;
 }
 
-/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  So that the
-   results do not depend on the portions, no portion has fewer, unless the whole call has. */
+/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  Therefore
+   no portion has fewer rows than that, unless the whole call has: the results do not depend on the portions. */
 static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
                              const rvm_micro_watch *watch) {
   const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;
@@ -641,7 +641,8 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
   return RVM_MICRO_DONE;
 }
 
-/* Both functions for each dtype.  A portion of rvm_trees is some of the trees. */
+/* Defines run_rvm_tree_columns_DTYPE and run_rvm_trees_DTYPE.  A portion of a call of rvm_trees_DTYPE is some of the
+   trees. */
 #define RUN_TREES(dtype, T)                                                                                        \
   static int run_rvm_tree_columns_##dtype(rvm_tree_columns_##dtype##_arguments args,                               \
                                           const rvm_tree_columns_##dtype##_buffers *buffers,                       \
@@ -660,7 +661,7 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
                                    const rvm_micro_watch *watch) {                                                 \
     const int64_t trees = args.trees, leaves = args.targets == 1 ? 0 : args.leaves;                                \
     if (args.rows == 0 || trees == 0 || args.targets == 0) return RVM_MICRO_DONE;                                  \
-    /* A tree of a row: its steps, the lanes without a row or a tree, and the values of the leaf. */               \
+    /* Each tree of a row takes its steps, also in lanes without row or tree, and adds the values of a leaf. */    \
     const double work = (double)args.rows * ((double)args.steps * RVM_TREE_LANES + (double)args.targets + 1) * 4;  \
     EXPECT_WORK(work, 0x1p30);                                                                                     \
     EXPECT(args.node_count >= 1 && args.offset_bits >= 1 && args.offset_bits <= 32);                               \

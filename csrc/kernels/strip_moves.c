@@ -3,6 +3,7 @@
 
 #include "kernel_loops.h"
 
+/* Defines the functions of an rvm_strip_moves for elements of type T. */
 #define MOVES(T)                                                                                                 \
   static int gather_##T(int64_t n, void *dst_, const void *src_, int64_t limit, const int64_t *index,            \
                         const uint8_t *mask) {                                                                   \

@@ -24,6 +24,6 @@ typedef struct rvm_strip_moves {
   void (*splat)(int64_t n, void *dst, const void *value);
 } rvm_strip_moves;
 
-extern const rvm_strip_moves rvm_strip_moves_by_size[4]; /* for 1, 2, 4 and 8 bytes */
+extern const rvm_strip_moves rvm_strip_moves_by_size[4]; /* for elements of 1, 2, 4 and 8 bytes */
 
 #endif

@@ -37,14 +37,15 @@ static rvm_status read_strings_of(const constant_record *record, const int64_t *
 static rvm_status read_tensor(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                               int32_t index, rvm_value *result) {
   const rvm_section *data = &executable->sections[RVM_SECTION_data];
-  int64_t size_bytes = -1;
+  int64_t computed_bytes = -1;
   if (record->rank > RVM_MAX_RANK)
     return BAD(result, "constant %d has rank %u, which exceeds the maximum of %d", index, record->rank, RVM_MAX_RANK);
   if (record->dtype >= RVM_DTYPE_COUNT ||
-      !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
-      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) || record->size_bytes > INT64_MAX)
+      !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &computed_bytes) ||
+      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)computed_bytes) ||
+      record->size_bytes > INT64_MAX)
     return BAD(result, "constant %d: the size does not match the dtype and dimensions", index);
-  size_bytes = (int64_t)record->size_bytes;
+  const int64_t size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misaligned or outside the data section", index);
   if (record->dtype == RVM_DTYPE_str)
@@ -60,7 +61,7 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
    the number of entries from there to the end of the table. */
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dim_count, int32_t index, rvm_value *result) {
-  if (record->rank > dim_count || record->rank > INT32_MAX) /* never: takes 16 GB of dimensions */
+  if (record->rank > dim_count || record->rank > INT32_MAX) /* never: a test needs 16 GB of dimensions */
     return BAD(result, "the dimensions of constant %d lie outside the table of dimensions", index);
   switch (record->tag) {
     case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;

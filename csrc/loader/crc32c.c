@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #endif
 
-/* Adds bytes to a checksum, 4 bits at a time by a table.  `crc` and the result are complements of checksums. */
+/* Adds bytes to a checksum, 4 bits at a time with a table.  `crc` and the result are complements of checksums. */
 static uint32_t crc_by_nibbles(uint32_t crc, const unsigned char *bytes, int64_t size_bytes) {
   static const uint32_t table[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
                                      0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,

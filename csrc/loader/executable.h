@@ -98,16 +98,17 @@ struct rvm_executable {
   rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if no
                                   function has kernel bytecode */
   rvm_value *constants;        /* immortal objects */
-  struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
+  struct rvm_code *codes;      /* the code of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */
-  rvm_value *literals; /* operands of steps; the payload of a FUNCTION is the function's index, and a CONTEXT has
-                          none, because both depend on the machine */
+  rvm_value *literals; /* operands of steps.  FUNCTION and CONTEXT values depend on the machine: here, the payload of a
+                          FUNCTION is the function's index, and a CONTEXT has no payload. */
   int64_t literal_count;
   rvm_library library;
-  int32_t is_elsewhere; /* native code is present but not loaded, because it cannot run here or is_only_checked */
-  rvm_value obstacle;   /* the ERROR that explains is_elsewhere; NIL if the code runs or loading was not attempted
-                           (is_only_checked) */
-  int32_t is_only_checked;
+  int32_t is_only_checked;  /* the load option check_only */
+  int32_t may_be_elsewhere; /* the load option elsewhere */
+  int32_t is_elsewhere;     /* whether native code is present but not loaded: it cannot run here, or is_only_checked */
+  rvm_value obstacle;       /* the ERROR that states why the native code cannot run here; NIL if it can, or if
+                               is_only_checked */
   char **callable; /* patterns of the registered functions that the program may call; NULL if it may call all */
   int32_t callable_count;
   void (*release)(void *); /* see rvm_load_options */

@@ -10,6 +10,7 @@
 #include "kernel_verify.h"
 #include "object.h"
 #include "predecode.h"
+#include "string_tensor.h"
 #include "verify.h"
 
 static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
@@ -143,17 +144,17 @@ static rvm_status expect_sections(const rvm_executable *executable, rvm_value *e
 /* Returns whether the bytes are well-formed UTF-8 (RFC 3629) without NUL. */
 static int is_text(const unsigned char *bytes, int64_t length) {
   for (int64_t i = 0; i < length;) {
-    unsigned char lead = bytes[i];
-    int extra = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : -1;
-    if (lead == 0 || extra < 0 || extra >= length - i) return 0;
-    uint32_t point = extra == 0 ? lead : lead & (0x3fu >> extra);
-    for (int k = 1; k <= extra; k++) {
-      if (bytes[i + k] >> 6 != 2) return 0;
+    unsigned char first = bytes[i];
+    int following = rvm_utf8_following(first);
+    if (first == 0 || following < 0 || following >= length - i) return 0;
+    uint32_t point = following == 0 ? first : first & (0x3fu >> following);
+    for (int k = 1; k <= following; k++) {
+      if ((bytes[i + k] & 0xC0) != 0x80) return 0; /* not 10xxxxxx */
       point = point << 6 | (bytes[i + k] & 0x3f);
     }
     static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
-    if (point < smallest[extra] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
-    i += extra + 1;
+    if (point < smallest[following] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
+    i += following + 1;
   }
   return 1;
 }
@@ -255,7 +256,7 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
    functions could share one long name, and a small file would take very long to sort by name. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
   enum { NAMES_PACKED = 1, NAMES_OTHER = 2 };
-  unsigned char *uses = rvm_allocate_zeroed((size_t)executable->string_count); /* by string index */
+  unsigned char *uses = rvm_allocate_zeroed((size_t)executable->string_count); /* indexed by string */
   if (!uses) return rvm_out_of_memory(error);
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
@@ -317,7 +318,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 ||
-      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: takes a file of 2.8 GB */
+      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: a test needs a file of 2.8 GB */
     return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
@@ -344,8 +345,6 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
    load options allow that. */
 static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_native];
-  const int may_be_elsewhere = executable->is_elsewhere; /* set by `load` from the options */
-  executable->is_elsewhere = 0;
   if (!section->bytes) return RVM_OK;
   const rvm_native_header *header = (const rvm_native_header *)section->bytes;
   if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
@@ -358,7 +357,7 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   rvm_status status = rvm_executable_check_native(executable, error);
   if (!status)
     status = rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
-  if (status != RVM_UNSUPPORTED || !may_be_elsewhere) return status;
+  if (status != RVM_UNSUPPORTED || !executable->may_be_elsewhere) return status;
   executable->is_elsewhere = 1;
   executable->obstacle = *error; /* `obstacle` takes ownership, because a successful load returns no error */
   *error = (rvm_value){.tag = RVM_TAG_NIL};
@@ -505,9 +504,9 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
   if (!executable) return rvm_out_of_memory(error);
   executable->library.descriptor = -1;
-  executable->is_elsewhere = options && options->elsewhere;
   atomic_init(&executable->users, 1);
   executable->is_only_checked = options && options->check_only;
+  executable->may_be_elsewhere = options && options->elsewhere;
   rvm_status status = options ? check_limit("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
   if (!status) status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
   if (!status && options && options->portable) status = select_portable(executable, options->check_data, error);
@@ -539,10 +538,10 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
 /* Calls `load` with the limit of memory for the size of the file. */
 static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                  rvm_executable **executable, rvm_value *error) {
-  int64_t unused = 0, limit = 0;
+  int64_t fuel = 0, limit = 0; /* a load has no limit of fuel */
   if (!rvm_multiply(size_bytes, MEMORY_PER_FILE_BYTE, &limit) || !rvm_add(limit, SPARE_BYTES, &limit))
     return BAD(error, "a size of %lld bytes is too large", (long long)size_bytes);
-  rvm_budget budget = {.limit = limit, .remaining = limit, .fuel = &unused};
+  rvm_budget budget = {.limit = limit, .remaining = limit, .fuel = &fuel};
   rvm_budget *outer = rvm_budget_set(&budget);
   rvm_status status = load(bytes, size_bytes, options, executable, error);
   int is_refused = rvm_budget_refusing() != NULL; /* a refused allocation always fails the load */

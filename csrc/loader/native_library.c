@@ -31,7 +31,7 @@ static rvm_status check_triple(const char *triple, rvm_value *error) {
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
-  char missing[200], name[49];
+  char missing[200], name[RVM_CPU_NAME_BYTES];
   if (!rvm_cpu_missing(cpu, missing, sizeof missing)) return RVM_OK;
   rvm_cpu_name(name);
   return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for processors with %s; %s lacks %s", cpu, name,
@@ -105,7 +105,7 @@ rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t siz
   return status;
 }
 
-/* dlsym also searches the dependencies of a library.  Symbols that they define are ignored. */
+/* dlsym also finds symbols of the libraries on which a library depends.  Ignores these symbols. */
 void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
   struct link_map *own, *owner;

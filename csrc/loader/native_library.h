@@ -7,7 +7,7 @@
 /* A shared library loaded from memory.  `descriptor` is its file, which stays open while the library is loaded: the
    dynamic linker identifies libraries by path, and the path contains the number of the descriptor. */
 typedef struct rvm_library {
-  void *handle;   /* of dlopen; NULL if the library is closed */
+  void *handle;   /* the result of dlopen; NULL if the library is closed */
   int descriptor; /* -1 if the library is closed */
 } rvm_library;
 

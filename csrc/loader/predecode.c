@@ -20,8 +20,8 @@ enum { MAX_MOVES = 16, MIN_SHARED_INT = -16, MAX_SHARED_INT = 255 };
 typedef struct decoder {
   rvm_executable *executable;
   rvm_register_types types;
-  int32_t *positions;     /* per code word that starts an instruction: offset of its step in `steps` */
-  unsigned char *checked; /* of the current function: see rvm_entry_checks */
+  int32_t *positions;           /* per code word that starts an instruction: offset of its step in `steps` */
+  unsigned char *checked_types; /* per parameter of the current function (rvm_entry_checks) */
   int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* index + 1, or 0 if there is none yet */
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
@@ -112,36 +112,36 @@ static int is_dtype_or_nil(const decoder *d, uint32_t word) {
 
 /* Returns the step for a call.  A specialized step has the same effect as RVM_STEP_call but runs faster. */
 static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *instruction) {
-  int32_t destination = (int32_t)instruction[1];
-  const uint32_t *list = instruction + 3;
-  switch ((enum rvm_function_class)d->types.classes[instruction[2]]) {
+  const int32_t destination = (int32_t)instruction[1];
+  const uint32_t callee = instruction[2], count = instruction[3];
+  const uint32_t *arguments = instruction + 4;
+  switch ((enum rvm_function_class)d->types.classes[callee]) {
     case RVM_CLASS_OTHER:
     case RVM_CLASS_HOST:
     case RVM_CLASS_BYTECODE: return RVM_STEP_call;
     case RVM_CLASS_KERNEL:
-      return (int64_t)list[0] == d->executable->functions[instruction[2]].parameter_count ? RVM_STEP_call_kernel
-                                                                                          : RVM_STEP_call;
+      return (int64_t)count == d->executable->functions[callee].parameter_count ? RVM_STEP_call_kernel : RVM_STEP_call;
     case RVM_CLASS_INVOKE:
-      return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
+      return count >= 2 && rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
     case RVM_CLASS_COPY:
-      if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT)
+      if (count != 1 || destination < 0 || rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_CONTEXT)
         return RVM_STEP_call_builtin;
-      return is_scalar(types[destination]) && is_scalar(rvm_argument_type(d->executable, types, list[1]))
+      return is_scalar(types[destination]) && is_scalar(rvm_argument_type(d->executable, types, arguments[0]))
                  ? RVM_STEP_move
                  : RVM_STEP_copy;
-    case RVM_CLASS_ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
+    case RVM_CLASS_ITEM: return count == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
     case RVM_CLASS_CHECK:
-      if (destination < 0 && list[0] == 3 && rvm_is_constant(d->executable, list[2], RVM_TAG_DTYPE) &&
-          rvm_is_constant(d->executable, list[3], RVM_TAG_STRING)) {
-        rvm_value dtype = d->executable->constants[rvm_argument_payload(list[2])];
+      if (destination < 0 && count == 3 && rvm_is_constant(d->executable, arguments[1], RVM_TAG_DTYPE) &&
+          rvm_is_constant(d->executable, arguments[2], RVM_TAG_STRING)) {
+        rvm_value dtype = d->executable->constants[rvm_argument_payload(arguments[1])];
         if (dtype.as.i == RVM_DTYPE_i64) return RVM_STEP_check_int;
         if (dtype.as.i == RVM_DTYPE_f64) return RVM_STEP_check_float;
         if (dtype.as.i == RVM_DTYPE_bool) return RVM_STEP_check_bool;
       }
       return RVM_STEP_call_builtin;
     case RVM_CLASS_CHECK_TENSOR:
-      return destination < 0 && list[0] == 4 && rvm_argument_kind(list[2]) == RVM_ARGUMENT_IMMEDIATE &&
-                     is_dtype_or_nil(d, list[3]) && rvm_is_constant(d->executable, list[4], RVM_TAG_STRING)
+      return destination < 0 && count == 4 && rvm_argument_kind(arguments[1]) == RVM_ARGUMENT_IMMEDIATE &&
+                     is_dtype_or_nil(d, arguments[2]) && rvm_is_constant(d->executable, arguments[3], RVM_TAG_STRING)
                  ? RVM_STEP_check_tensor
                  : RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;
@@ -168,23 +168,23 @@ static int is_i64_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 
    function. */
 static void emit_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
                            const uint32_t *instruction) {
-  uint32_t row = instruction[2], count = instruction[3];
-  const uint32_t *next = instruction + 4 + count;
-  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: more take 256 MB */
-  is_typed &= is_scalar(types[instruction[1]]) && rvm_argument_kind(instruction[4]) == RVM_ARGUMENT_REGISTER;
+  const uint32_t destination = instruction[1], row = instruction[2], count = instruction[3];
+  const uint32_t *arguments = instruction + 4, *next = arguments + count;
+  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: a test needs 256 MB */
+  is_typed &= is_scalar(types[destination]) && rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
-    is_typed &= rvm_argument_type(d->executable, types, instruction[4 + i]) == rvm_scalar_operand_type(row, i);
-  int32_t a = operand(d, instruction[4]);
-  int32_t b = count > 1 ? operand(d, instruction[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
+    is_typed &= rvm_argument_type(d->executable, types, arguments[i]) == rvm_scalar_operand_type(row, i);
+  int32_t a = operand(d, arguments[0]);
+  int32_t b = count > 1 ? operand(d, arguments[1]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
   int jumps =
-      is_typed && is_i64_comparison(row) && next[0] == RVM_OP_if && next[1] == instruction[1] && (int32_t)next[2] > 0;
+      is_typed && is_i64_comparison(row) && next[0] == RVM_OP_if && next[1] == destination && (int32_t)next[2] > 0;
   if (!is_typed)
     emit(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)
     emit(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_SCALAR_OP_eq_i64));
   else
     emit(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
-  emit(d, is_typed ? byte_offset((int32_t)instruction[1]) : (int32_t)instruction[1]);
+  emit(d, is_typed ? byte_offset((int32_t)destination) : (int32_t)destination);
   emit(d, is_typed ? byte_offset(a) : a);
   emit(d, is_typed ? byte_offset(b) : b);
 }
@@ -214,31 +214,31 @@ static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order
   return placed == todo ? placed : -1;
 }
 
-/* Emits a tail call of function `index`.  If the function calls itself, the step is a jump.  The jump goes past the
-   entry checks, to code word `entry`, if the types of the arguments are known to pass the checks, else to the start.
-   The jump past the checks of a function without objects becomes an `again` step, if the assignments to the parameters
-   can be ordered. */
+/* Emits the step of a tail call in function `index`, whose entry checks end at code word `checks_end`.  If the function
+   calls itself, the step is a jump.  The jump goes to `checks_end` if the types of the arguments are known to pass the
+   entry checks, else to the start.  The jump past the checks of a function without objects becomes an `again` step, if
+   the assignments to the parameters can be ordered. */
 static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types, const uint32_t *instruction,
-                           uint32_t entry) {
+                           uint32_t checks_end) {
   const rvm_function_record *function = &d->executable->functions[index];
-  const uint32_t *list = instruction + 2;
-  if (instruction[1] != (uint32_t)index) {
+  const uint32_t callee = instruction[1], *list = instruction + 2;
+  if (callee != (uint32_t)index) {
     emit(d, RVM_STEP_tail_call);
-    emit(d, 0);
-    emit(d, (int32_t)instruction[1]);
+    emit(d, 0); /* the operand `target`, which is not used */
+    emit(d, (int32_t)callee);
     emit_operands(d, list);
     return;
   }
   int passes_checks = 1;
   for (uint32_t i = 0; i < list[0]; i++) {
-    enum rvm_register_type type = (enum rvm_register_type)d->checked[i];
+    enum rvm_register_type type = (enum rvm_register_type)d->checked_types[i];
     passes_checks &= type == RVM_REGISTER_NEVER ||
                      (type != RVM_REGISTER_ANY && rvm_argument_type(d->executable, types, list[1 + i]) == type);
   }
   int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
   emit(d, RVM_STEP_tail_self);
-  emit(d, (int32_t)(d->positions[function->code_start + (passes_checks ? entry : 0)] - (start - d->steps)));
-  emit(d, (int32_t)instruction[1]);
+  emit(d, (int32_t)(d->positions[function->code_start + (passes_checks ? checks_end : 0)] - (start - d->steps)));
+  emit(d, (int32_t)callee);
   emit_operands(d, list);
   if (!passes_checks || d->executable->codes[index].object_count > 0) return;
   if ((moves = order_moves(sources, (int32_t)list[0], order)) < 0) return;
@@ -250,12 +250,13 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
   }
 }
 
-static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t entry) {
+/* Emits the step of an instruction of function `index`.  The targets of jumps are patched later (patch_jump). */
+static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruction, uint32_t checks_end) {
   const unsigned char *types = rvm_registers_of(&d->types, index);
-  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode */
+  switch ((enum rvm_opcode)instruction[0]) { /* never: another opcode, which the verifier rejects */
     case RVM_OP_call: emit_call(d, types, instruction); return;
     case RVM_OP_prim: emit_scalar_op(d, &d->executable->functions[index], types, instruction); return;
-    case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, entry); return;
+    case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, checks_end); return;
     case RVM_OP_ret: emit(d, RVM_STEP_ret); break;
     case RVM_OP_if:
       emit(d, types[instruction[1]] == RVM_REGISTER_BOOL && (int32_t)instruction[2] > 0 ? RVM_STEP_unless_bool
@@ -286,7 +287,7 @@ static void decode_function(decoder *d, int32_t index) {
   rvm_code *decoded = &d->executable->codes[index];
   const uint32_t *code = d->executable->code + function->code_start;
   const unsigned char *types = rvm_registers_of(&d->types, index);
-  uint32_t entry = rvm_entry_checks(&d->types, function, d->checked);
+  uint32_t checks_end = rvm_entry_checks(&d->types, function, d->checked_types);
   decoded->steps = d->steps + d->step_count;
   decoded->objects = d->objects + d->object_count;
   for (uint32_t i = 0; i < function->registers; i++) {
@@ -296,7 +297,7 @@ static void decode_function(decoder *d, int32_t index) {
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     d->positions[function->code_start + pc] = (int32_t)d->step_count;
-    emit_instruction(d, index, code + pc, entry);
+    emit_instruction(d, index, code + pc, checks_end);
   }
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
     patch_jump(d, function, pc);
@@ -307,7 +308,7 @@ static rvm_status allocate(decoder *d, int32_t most_parameters, rvm_value *error
   size_t functions = (size_t)executable->function_count, words = executable->code_words;
   size_t ints = MAX_SHARED_INT - MIN_SHARED_INT + 1;
   d->positions = rvm_allocate_zeroed(words * sizeof *d->positions);
-  d->checked = rvm_allocate((size_t)most_parameters);
+  d->checked_types = rvm_allocate((size_t)most_parameters);
   d->literal_of_constant = rvm_allocate_zeroed((size_t)executable->constant_count * sizeof(int32_t));
   d->literal_of_function = rvm_allocate_zeroed(functions * sizeof(int32_t));
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
@@ -316,7 +317,7 @@ static rvm_status allocate(decoder *d, int32_t most_parameters, rvm_value *error
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
   executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_PER_CODE_WORD * words * sizeof *d->steps);
   executable->objects = d->objects = rvm_allocate((size_t)d->types.count * sizeof *d->objects);
-  int ok = d->positions && d->checked && d->literal_of_constant && d->literal_of_function && d->literal_of_int &&
+  int ok = d->positions && d->checked_types && d->literal_of_constant && d->literal_of_function && d->literal_of_int &&
            d->literals && executable->codes && d->steps && d->objects;
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
@@ -333,7 +334,7 @@ static rvm_status store_literals(decoder *d, rvm_value *error) {
 
 static void decoder_release(decoder *d) {
   void *blocks[] = {d->types.classes, d->types.results,       d->types.types,         d->types.first,    d->positions,
-                    d->checked,       d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
+                    d->checked_types, d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rvm_free(blocks[i]);
 }
 

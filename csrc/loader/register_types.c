@@ -1,7 +1,10 @@
 /* register_types.c: type inference for the registers of bytecode functions (register_types.h).
 
    find_types starts with NEVER and widens the types of registers and results until nothing changes.
-   widen_unread_results then widens the types of registers in which a call that an instrument skips would store NIL. */
+
+   An instrument can skip a call, whose result is then NIL.  widen_unread_results lets a register accept this NIL if the
+   register receives the result of a call, and is never read or still has the type NEVER.  In any other register of a
+   scalar type, the skipped call ends the run with an error (register_accepts in interpreter.c). */
 #include "cold.h"
 
 #include "register_types.h"
@@ -88,7 +91,7 @@ static void widen(rvm_register_types *t, unsigned char *type, enum rvm_register_
 static enum rvm_register_type type_of_call(const rvm_register_types *t, const unsigned char *types, uint32_t callee,
                                            const uint32_t *list) {
   switch ((enum rvm_function_class)t->classes[callee]) {
-    case RVM_CLASS_BYTECODE: return t->settled ? RVM_REGISTER_ANY : t->results[callee];
+    case RVM_CLASS_BYTECODE: return t->results_are_any ? RVM_REGISTER_ANY : t->results[callee];
     case RVM_CLASS_COPY: return list[0] == 1 ? rvm_argument_type(t->executable, types, list[1]) : RVM_REGISTER_ANY;
     case RVM_CLASS_TRUTH: return RVM_REGISTER_BOOL;
     case RVM_CLASS_DIM: return RVM_REGISTER_INT;
@@ -105,13 +108,17 @@ int rvm_is_constant(const rvm_executable *executable, uint32_t word, int64_t tag
    parameter and the dtype i64, f64 or bool.  Stores the parameter and its type. */
 static int is_entry_check(const rvm_register_types *t, const rvm_function_record *function, const uint32_t *code,
                           int32_t *parameter, enum rvm_register_type *type) {
-  if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || t->classes[code[2]] != RVM_CLASS_CHECK || code[3] != 3)
+  if (code[0] != RVM_OP_call) return 0;
+  const int32_t destination = (int32_t)code[1];
+  const uint32_t callee = code[2], count = code[3];
+  const uint32_t *arguments = code + 4; /* the value, its dtype and the text for the error */
+  if (destination >= 0 || t->classes[callee] != RVM_CLASS_CHECK || count != 3) return 0;
+  if (rvm_argument_kind(arguments[0]) != RVM_ARGUMENT_REGISTER ||
+      !rvm_is_constant(t->executable, arguments[1], RVM_TAG_DTYPE) ||
+      !rvm_is_constant(t->executable, arguments[2], RVM_TAG_STRING))
     return 0;
-  if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !rvm_is_constant(t->executable, code[5], RVM_TAG_DTYPE) ||
-      !rvm_is_constant(t->executable, code[6], RVM_TAG_STRING))
-    return 0;
-  *parameter = rvm_argument_payload(code[4]);
-  rvm_value dtype = t->executable->constants[rvm_argument_payload(code[5])];
+  *parameter = rvm_argument_payload(arguments[0]);
+  rvm_value dtype = t->executable->constants[rvm_argument_payload(arguments[1])];
   if (*parameter >= function->parameter_count) return 0;
   *type = dtype.as.i == RVM_DTYPE_i64    ? RVM_REGISTER_INT
           : dtype.as.i == RVM_DTYPE_f64  ? RVM_REGISTER_FLOAT
@@ -183,7 +190,7 @@ static void find_types(rvm_register_types *t) {
   for (int32_t i = 0; i < count; i++)
     if (t->classes[i] == RVM_CLASS_BYTECODE) type_parameters(t, i);
   for (int round = 0; round < 2 * MAX_ROUNDS; round++) {
-    t->settled = round >= MAX_ROUNDS;
+    t->results_are_any = round >= MAX_ROUNDS;
     t->changed = 0;
     for (int32_t i = 0; i < count; i++)
       if (t->classes[i] == RVM_CLASS_BYTECODE) widen_function(t, i);
@@ -193,14 +200,15 @@ static void find_types(rvm_register_types *t) {
   memset(t->results, RVM_REGISTER_ANY, (size_t)count);
 }
 
-uint32_t rvm_entry_checks(const rvm_register_types *t, const rvm_function_record *function, unsigned char *checked) {
+uint32_t rvm_entry_checks(const rvm_register_types *t, const rvm_function_record *function,
+                          unsigned char *checked_types) {
   const uint32_t *code = t->executable->code + function->code_start;
   uint32_t pc = 0;
   int32_t parameter;
   enum rvm_register_type type;
-  memset(checked, RVM_REGISTER_NEVER, (size_t)function->parameter_count);
+  memset(checked_types, RVM_REGISTER_NEVER, (size_t)function->parameter_count);
   while (is_entry_check(t, function, code + pc, &parameter, &type)) {
-    checked[parameter] = (unsigned char)join((enum rvm_register_type)checked[parameter], type);
+    checked_types[parameter] = (unsigned char)join((enum rvm_register_type)checked_types[parameter], type);
     pc += rvm_instruction_words(code + pc, function->code_count - pc);
   }
   return pc;
@@ -219,8 +227,8 @@ static void mark_read(unsigned char *types, const uint32_t *code) {
   }
 }
 
-/* Widens to ANY the types of registers that receive a call's result and either are never read or have the type NEVER.
-   The register then accepts NIL, which is the result of the call if an instrument skips it. */
+/* Widens to ANY the type of each register that receives the result of a call, and is never read or has the type NEVER.
+   The register then accepts NIL, which is the result of a call that an instrument skips. */
 static void widen_unread_results(rvm_register_types *t, int32_t index) {
   const rvm_function_record *function = &t->executable->functions[index];
   const uint32_t *code = t->executable->code + function->code_start;

@@ -40,9 +40,9 @@ typedef struct rvm_register_types {
   unsigned char *results; /* per function: enum rvm_register_type */
   unsigned char *types;   /* per register of all bytecode functions: enum rvm_register_type */
   int64_t *first;         /* per function: index of its first register in `types` */
-  int64_t count;          /* of `types` */
+  int64_t count;          /* number of registers in `types` */
   int changed;            /* whether this round of inference widened a type */
-  int settled;            /* whether results of bytecode functions count as ANY */
+  int results_are_any;    /* whether the results of bytecode functions count as ANY */
 } rvm_register_types;
 
 /* Infers the types of all registers.  Fails if there is no memory.  The caller zeroes *types before the call, and frees
@@ -62,9 +62,10 @@ enum rvm_register_type rvm_argument_type(const rvm_executable *executable, const
 /* Returns the type of operand `index` of the scalar operator in row `row` of scalar_operators.def. */
 enum rvm_register_type rvm_scalar_operand_type(uint32_t row, uint32_t index);
 
-/* Returns the number of code words of a function's entry checks.  Stores in `checked` the type that they require of
-   each parameter: NEVER if there is no check, ANY if checks require different types. */
-uint32_t rvm_entry_checks(const rvm_register_types *types, const rvm_function_record *function, unsigned char *checked);
+/* Returns the number of code words of a function's entry checks.  Stores in `checked_types` the type that the checks
+   require of each parameter: NEVER if no check is for the parameter, ANY if checks require different types. */
+uint32_t rvm_entry_checks(const rvm_register_types *types, const rvm_function_record *function,
+                          unsigned char *checked_types);
 
 /* Returns whether an argument word denotes a constant with the given tag. */
 int rvm_is_constant(const rvm_executable *executable, uint32_t word, int64_t tag);

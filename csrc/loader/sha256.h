@@ -8,7 +8,7 @@ enum { RVM_SHA256_BYTES = 32 };
 
 typedef struct rvm_sha256 {
   uint32_t state[8];
-  uint64_t size_bytes;     /* of all bytes added */
+  uint64_t size_bytes;     /* number of all bytes added */
   unsigned char block[64]; /* the first size_bytes % 64 bytes are not in `state` yet */
 } rvm_sha256;
 

@@ -18,7 +18,7 @@ static const char operand_letters[][4] = {
 #undef OP
 };
 
-/* Whether control can reach the instruction after this one: not after ENDS. */
+/* FALLS: control can continue with the next instruction.  ENDS: it cannot. */
 enum flow { ENDS, FALLS };
 
 static const enum flow flows[] = {
@@ -152,6 +152,7 @@ static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t
 /* Checks that the operands of the instruction at `pc` are in range.  Jumps are checked later. */
 static rvm_status check_operands(const checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
+  /* The callee or scalar operator, which is known when the argument list, the last operand, is checked. */
   uint32_t callee = 0, row = RVM_SCALAR_OP_COUNT;
   for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
     int32_t number = (int32_t)*operand;
@@ -295,20 +296,31 @@ static rvm_status arrive_at(checker *c, uint32_t pc) {
   return RVM_OK;
 }
 
-/* Checks that the registers that the instruction reads are written, and updates the set of written registers. */
+static rvm_status fail_unwritten(const checker *c, uint32_t pc, int32_t number) {
+  return bad(c, pc, "register %lld is read before it is written", number);
+}
+
+/* Checks that the registers that the instruction reads are written, and updates the set of written registers.  The
+   destination is added at the end, because an instruction reads its arguments before it writes its result. */
 static rvm_status pass_operands(checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
   int32_t destination = -1;
   for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
-    if (*letter == 'd') destination = (int32_t)*operand;
-    if (*letter == 'u') set_remove(c->written, (int32_t)*operand);
-    if (*letter == 'r' && !set_has(c->written, (int32_t)*operand))
-      return bad(c, pc, "register %lld is read before it is written", *operand);
-    if (*letter != 'A') continue;
-    for (uint32_t i = 1; i <= operand[0]; i++) {
-      int32_t number = rvm_argument_payload(operand[i]);
-      if (rvm_argument_kind(operand[i]) == RVM_ARGUMENT_REGISTER && !set_has(c->written, number))
-        return bad(c, pc, "register %lld is read before it is written", number);
+    const int32_t number = (int32_t)*operand;
+    switch (*letter) {
+      case 'd': destination = number; break;           /* the destination register, or -1 */
+      case 'u': set_remove(c->written, number); break; /* a register that is released */
+      case 'r':                                        /* a register that is read */
+        if (!set_has(c->written, number)) return fail_unwritten(c, pc, number);
+        break;
+      case 'A': /* the argument list, which is the last operand */
+        for (uint32_t i = 1; i <= operand[0]; i++) {
+          int32_t argument = rvm_argument_payload(operand[i]);
+          if (rvm_argument_kind(operand[i]) == RVM_ARGUMENT_REGISTER && !set_has(c->written, argument))
+            return fail_unwritten(c, pc, argument);
+        }
+        break;
+      default: break; /* not a register */
     }
   }
   if (destination >= 0) set_add(c->written, destination);
@@ -339,8 +351,8 @@ static rvm_status walk(checker *c) {
 }
 
 /* Walks until no backward jump changes the state of a loop head.  A walk passes the body of a loop before it finds the
-   jumps back to the head.  It may therefore count a register as written that is not written on such a path.  The next
-   walk passes the loop without that register. */
+   jumps back to the head.  In the body, the walk may therefore count a register as written that is not written when
+   such a jump is taken.  The next walk passes the body without this register. */
 static rvm_status check_flow(checker *c) {
   for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);

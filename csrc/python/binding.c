@@ -10,17 +10,17 @@
 
 #include <structmember.h>
 
-enum { ROW = 8 }; /* arguments that are passed without an allocation */
+enum { INLINE_COUNT = 8 }; /* the number of arguments that are passed without an allocation */
 
 /* ---- calls from Python ---- */
 
-/* A row of arguments.  It borrows their references, except those whose indices are in `owned`. */
+/* A row of arguments.  The row owns the values whose indices are in `owned`, and borrows the others. */
 typedef struct {
   int32_t count, owned_count;
   rvm_value *values;
   int32_t *owned;
-  rvm_value inline_values[ROW];
-  int32_t inline_owned[ROW];
+  rvm_value inline_values[INLINE_COUNT];
+  int32_t inline_owned[INLINE_COUNT];
 } Row;
 
 /* Initializes a row for `count` arguments.  Returns 0 with an exception if there is no memory. */
@@ -29,7 +29,7 @@ static int row_open(Row *row, Py_ssize_t count) {
   row->owned_count = 0;
   row->values = row->inline_values;
   row->owned = row->inline_owned;
-  if (count <= ROW) return 1;
+  if (count <= INLINE_COUNT) return 1;
   row->values = PyMem_Calloc((size_t)count, sizeof *row->values + sizeof *row->owned);
   row->owned = (int32_t *)(row->values + count);
   if (!row->values) PyErr_NoMemory();

@@ -79,7 +79,9 @@ rvm_status relvm_leave(Objects *objects, rvm_value *error) {
   return rvm_machine_leave(objects->machine, error);
 }
 
-/* begin(subject) -> outer: enters the machine, and makes it the active machine of this thread until end(outer). */
+/* begin(subject) -> outer: enters the machine, and makes its Objects the active ones of this thread.  `subject` is the
+   object that the caller uses, for the message of an exception (relvm_enter).  `outer` is the Objects that were active
+   before, or None: end(outer) leaves the machine and makes `outer` active again. */
 static PyObject *objects_begin(PyObject *self, PyObject *subject) {
   Objects *outer = relvm_active;
   if (!relvm_enter((Objects *)self, subject)) return NULL;

@@ -9,15 +9,16 @@
 #include "relvm.h"
 
 /* The hooks: Python functions and types that the module function `install` sets.  Hooks that return an exception do not
-   raise it. */
+   raise it.  `objects` is an Objects, `callee` the Callable that is called, and `named` the Python object that was
+   registered for a packed function. */
 #define HOOKS(HOOK)                                                                                                  \
   HOOK(array)          /* numpy.ndarray */                                                                           \
   HOOK(scalar)         /* numpy.generic */                                                                           \
   HOOK(tensor)         /* the subtype of Reference for tensors */                                                    \
   HOOK(closure)        /* the subtype of Callable for functions and closures */                                      \
   HOOK(plain)          /* (callee, index, NumPy scalar) -> a number if the parameter is one, otherwise the scalar */ \
-  HOOK(store)          /* (objects, value, address) -> bool: stores any other type; True if OWNED */                 \
-  HOOK(take)           /* (objects, address) -> the Python value of a value with any other tag */                    \
+  HOOK(store)          /* (objects, value, address) -> bool: converts what values.c does not; True if OWNED */       \
+  HOOK(take)           /* (objects, address) -> the Python value of a value that values.c does not convert */        \
   HOOK(failure)        /* (status, address) -> the exception of a failed call */                                     \
   HOOK(ended)          /* (callee, arguments, status, address) -> the exception of a failed run */                   \
   HOOK(busy)           /* (subject, objects) -> the exception if another thread runs the machine */                  \

@@ -179,7 +179,7 @@ static PyObject *value_of(const reading *r, const rvm_onnx_field *row, const rvm
   }
 }
 
-/* Clears the other fields of a message with the label oneof. */
+/* Clears all fields of the message with the label oneof, except `row`. */
 static void clear_others(reading *r, const rvm_onnx_field *row) {
   for (const rvm_onnx_field *each = r->rows; each < rvm_onnx_fields + RVM_ONNX_ROW_COUNT; each++) {
     if (each->message != row->message) break;
@@ -187,7 +187,8 @@ static void clear_others(reading *r, const rvm_onnx_field *row) {
   }
 }
 
-/* Replaces *dst by `value`.  Two messages are merged: the result has the ranges of both, which are read in order. */
+/* Replaces *dst by `value`.  If *dst is a message already, merges the two messages: the result is the ranges of *dst,
+   followed by those of `value`. */
 static int set_value(PyObject **dst, PyObject *value, int is_message) {
   PyObject *merged = value;
   if (*dst && is_message) {
@@ -207,8 +208,8 @@ static int append_value(PyObject **list, PyObject *value) {
   return failed ? -1 : 0;
 }
 
-/* Appends the numbers of a field.  If it is the first one and is packed floats, it is not copied, unless another field
-   follows. */
+/* Appends the numbers of a field.  If the first field is packed floats, only its place is recorded (in_place).  Its
+   numbers are copied when a second field follows. */
 static int append_numbers(reading *r, int index, const rvm_wire_field *field) {
   const rvm_onnx_kind kind = r->rows[index].kind;
   rvm_onnx_numbers *numbers = &r->numbers[index];
@@ -249,6 +250,21 @@ static int read_range(reading *r, rvm_onnx_message message, int64_t start, int64
     }
     const rvm_onnx_field *row = rvm_onnx_find(message, &field);
     if (row && add_field(r, row, &field)) return -1;
+  }
+  return 0;
+}
+
+/* Reads the fields in all ranges of a tuple (read_onnx).  `size_bytes` is the size of the file. */
+static int read_ranges(reading *r, rvm_onnx_message message, PyObject *ranges, int64_t size_bytes) {
+  for (Py_ssize_t i = 0; i + 1 < PyTuple_Size(ranges); i += 2) {
+    const long long start = PyLong_AsLongLong(PyTuple_GetItem(ranges, i));
+    const long long end = PyLong_AsLongLong(PyTuple_GetItem(ranges, i + 1));
+    if (PyErr_Occurred()) return -1;
+    if (start < 0 || end < start || end > size_bytes) {
+      PyErr_Format(PyExc_ValueError, "the range %lld to %lld is not inside the file", start, end);
+      return -1;
+    }
+    if (read_range(r, message, start, end)) return -1;
   }
   return 0;
 }
@@ -313,19 +329,7 @@ static PyObject *read_onnx(PyObject *module, PyObject *arguments) {
   if (!rows) return NULL;
   if (PyObject_GetBuffer(content, &view, PyBUF_SIMPLE)) return NULL;
   reading r = {.content = content, .bytes = view.buf, .rows = rows};
-  int failed = 0;
-  for (Py_ssize_t i = 0; i + 1 < PyTuple_Size(ranges) && !failed; i += 2) {
-    const long long start = PyLong_AsLongLong(PyTuple_GetItem(ranges, i));
-    const long long end = PyLong_AsLongLong(PyTuple_GetItem(ranges, i + 1));
-    if (PyErr_Occurred()) {
-      failed = 1;
-    } else if (start < 0 || end < start || end > view.len) {
-      PyErr_Format(PyExc_ValueError, "the range %lld to %lld is not inside the file", start, end);
-      failed = 1;
-    } else {
-      failed = read_range(&r, (rvm_onnx_message)message, start, end);
-    }
-  }
+  const int failed = read_ranges(&r, (rvm_onnx_message)message, ranges, view.len);
   PyObject *result = failed ? NULL : to_dict(&r, (rvm_onnx_message)message);
   for (int i = 0; i < MAX_FIELDS; i++) {
     Py_XDECREF(r.values[i]);

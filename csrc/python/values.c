@@ -18,13 +18,15 @@ static void release_view(void *argument) {
   PyGILState_Release(state);
 }
 
-/* Returns the dtype for a buffer's format (a letter of the module struct) and element size, or -1 if there is none. */
+/* Returns the dtype for a buffer's format (a letter of the module struct) and element size, which is at most 8 bytes.
+   Returns -1 if there is none. */
 static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
   if (format[0] == '\0' || format[1] != '\0') return -1;
-  /* The dtypes of signed and of unsigned integers, by size in bytes. */
-  static const int32_t integers[2][9] = {
-      {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1, -1, -1, RVM_DTYPE_i64},
-      {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1, -1, -1, RVM_DTYPE_u64}};
+  /* By size in bytes. */
+  static const int32_t signed_dtypes[] = {-1, RVM_DTYPE_i8, RVM_DTYPE_i16, -1, RVM_DTYPE_i32, -1,
+                                          -1, -1,           RVM_DTYPE_i64};
+  static const int32_t unsigned_dtypes[] = {-1, RVM_DTYPE_u8, RVM_DTYPE_u16, -1, RVM_DTYPE_u32, -1,
+                                            -1, -1,           RVM_DTYPE_u64};
   switch (format[0]) {
     case '?': return RVM_DTYPE_bool;
     case 'e': return RVM_DTYPE_f16;
@@ -34,12 +36,12 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
     case 'h':
     case 'i':
     case 'l':
-    case 'q': return integers[0][item_bytes];
+    case 'q': return signed_dtypes[item_bytes];
     case 'B':
     case 'H':
     case 'I':
     case 'L':
-    case 'Q': return integers[1][item_bytes];
+    case 'Q': return unsigned_dtypes[item_bytes];
   }
   return -1;
 }
@@ -129,8 +131,8 @@ static int is_host_memory(const rvm_tensor *tensor) {
   }
 }
 
-/* Adds to the bytes of the current conversion, if they are counted.  Returns 0, or -1 with an exception if they exceed
-   the limits of the machine. */
+/* Adds to the bytes of the current conversion, if bytes are counted.  Returns 0, or -1 with an exception if the bytes
+   exceed the limits of the machine. */
 static int charge_conversion(Objects *objects, int64_t size_bytes) {
   rvm_value error;
   if (objects->converted_bytes < 0) return 0;

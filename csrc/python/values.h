@@ -1,5 +1,5 @@
 /* values.h: conversion between Python values and values of a machine.  All functions require the GIL, and the thread
-   must have entered the machine.  Those that return PyObject * return NULL with an exception if they fail. */
+   must have entered the machine.  Functions that return PyObject * return NULL with an exception if they fail. */
 #ifndef RELVM_PYTHON_VALUES_H
 #define RELVM_PYTHON_VALUES_H
 

@@ -167,7 +167,8 @@ static int64_t index_of(const frame *outer, const rvm_onnx_field *row, int64_t a
   return index;
 }
 
-/* Writes ".name[index]" or "[...].name" for a field of the message of a frame.  Returns its length. */
+/* Writes ".NAME", or ".NAME[INDEX]" if the field is repeated, for a field of the message of a frame.  Returns the
+   length. */
 static int write_step(const frame *outer, const rvm_onnx_field *row, int64_t at, char *text, size_t size) {
   if (row->label != RVM_ONNX_many) return snprintf(text, size, ".%s", row->name);
   return snprintf(text, size, ".%s[%" PRId64 "]", row->name, index_of(outer, row, at));
@@ -175,8 +176,8 @@ static int write_step(const frame *outer, const rvm_onnx_field *row, int64_t at,
 
 enum { PATH_BYTES = 200, STEP_BYTES = 80 };
 
-/* Writes the path of a field of the innermost message, such as "graph.node[3].name", to `path`.  A path that is too
-   long loses its beginning.  `row` is NULL if the field is not in the table. */
+/* Writes the path of a field of the innermost message, such as "graph.node[3].name", to `path`.  In a path that is too
+   long, "..." replaces the beginning.  `row` is NULL if the field is not in the table. */
 static void write_path(const checker *c, const rvm_onnx_field *row, int64_t at, uint32_t number,
                        char path[PATH_BYTES]) {
   char steps[PATH_BYTES], step[STEP_BYTES];
@@ -185,12 +186,13 @@ static void write_path(const checker *c, const rvm_onnx_field *row, int64_t at, 
     length = write_step(&c->frames[c->depth], row, at, steps, sizeof steps);
   else if (number)
     length = snprintf(steps, sizeof steps, ".field %" PRIu32, number);
+  /* Insert the steps of the enclosing messages at the beginning, innermost message first. */
   for (int32_t i = c->depth; i > 0; i--) {
     const frame *inner = &c->frames[i];
     const int more = write_step(&c->frames[i - 1], inner->field, inner->field_at, step, sizeof step);
     if (length + more >= PATH_BYTES - 2) {
-      memmove(steps + 2, steps, (size_t)length); /* the step begins with a dot */
-      steps[0] = steps[1] = '.';
+      memmove(steps + 2, steps, (size_t)length);
+      steps[0] = steps[1] = '.'; /* "..." with the dot of the first step that is kept */
       length += 2;
       break;
     }
@@ -198,12 +200,12 @@ static void write_path(const checker *c, const rvm_onnx_field *row, int64_t at, 
     memcpy(steps, step, (size_t)more);
     length += more;
   }
-  const int skipped = length > 0 && steps[1] != '.';
+  const int skipped = length > 0 && steps[1] != '.'; /* the dot before the first name, but not "..." */
   memcpy(path, steps + skipped, (size_t)(length - skipped));
   path[length - skipped] = 0;
 }
 
-/* Stores "PATH at byte N: CLAUSE" as the reason, and returns `status`. */
+/* Stores "PATH, byte N: CLAUSE" as the reason, and returns `status`. */
 static rvm_onnx_status fail(checker *c, rvm_onnx_status status, const rvm_onnx_field *row, const rvm_wire_field *field,
                             const char *clause) {
   char path[PATH_BYTES];
@@ -291,7 +293,8 @@ rvm_onnx_status rvm_onnx_check(const unsigned char *bytes, int64_t size_bytes, c
     }
     rvm_wire_field field;
     const char *clause = rvm_wire_next(&top->cursor, &field);
-    const rvm_onnx_field *row = clause && !field.number ? NULL : rvm_onnx_find(top->message, &field);
+    const int has_key = !clause || field.number; /* a malformed field may have a well-formed key */
+    const rvm_onnx_field *row = has_key ? rvm_onnx_find(top->message, &field) : NULL;
     if (clause) return fail(&c, RVM_ONNX_MALFORMED, row, &field, clause);
     const rvm_onnx_status status = row ? check_field(&c, row, &field) : RVM_ONNX_OK;
     if (status) return status;

@@ -1,8 +1,8 @@
 /* onnx.h: reads ONNX files in place.  The messages and fields of the format are in onnx_messages.def.
 
    rvm_onnx_check validates a whole file in one pass.  Afterwards the fields of each message can be read on demand with
-   rvm_wire_next, rvm_onnx_find and rvm_onnx_append, which cannot fail then except for lack of memory.  They are safe
-   for bytes that were not checked, too. */
+   rvm_wire_next, rvm_onnx_find and rvm_onnx_append.  In a validated file, these functions fail only if there is no
+   memory.  They are also safe for bytes that were not validated. */
 #ifndef RELVM_ONNX_H
 #define RELVM_ONNX_H
 
@@ -73,10 +73,11 @@ const rvm_onnx_field *rvm_onnx_find(rvm_onnx_message message, const rvm_wire_fie
 
 /* Limits on a file.  A reader may use memory in proportion to these numbers. */
 typedef struct rvm_onnx_limits {
-  int64_t file_bytes, string_bytes; /* of the file; of one string, except for the bytes of tensors and attributes */
-  int64_t messages, strings;        /* in the whole file */
-  int64_t nodes;                    /* of all graphs and functions */
-  int64_t depth;                    /* of nested messages; at most RVM_PROTOBUF_DEPTH */
+  int64_t file_bytes;        /* size of the file */
+  int64_t string_bytes;      /* size of one string; the bytes of tensors and attributes are not strings */
+  int64_t messages, strings; /* number in the whole file */
+  int64_t nodes;             /* number in all graphs and functions */
+  int64_t depth;             /* depth of nested messages; at most RVM_PROTOBUF_DEPTH */
 } rvm_onnx_limits;
 
 /* The numbers of items in a file, and the positions of its references to external data. */

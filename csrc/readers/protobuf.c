@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { VARINT_BYTES = 10, SHORT_BYTES = 5 }; /* the longest varint; the longest key or length */
+/* VARINT_BYTES: the size of the longest varint.  SHORT_BYTES: the size of the longest key or length. */
+enum { VARINT_BYTES = 10, SHORT_BYTES = 5 };
 
 /* Reads a varint of at most `most` bytes. */
 static int read_varint(const unsigned char *bytes, int64_t end, int64_t *at, int most, uint64_t *value) {

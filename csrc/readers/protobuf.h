@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The maximum depth of nested groups and messages.  It is 100 in Google's implementations when they read a file, but
-   they write files that are nested more deeply. */
+/* The maximum depth of nested groups and messages.  Google's implementations accept a depth of 100 when they read a
+   file, but also write files that are nested more deeply. */
 #define RVM_PROTOBUF_DEPTH 200
 
 typedef enum rvm_wire_type {
@@ -30,11 +30,12 @@ typedef struct rvm_wire_field {
   rvm_wire_type type;
   int64_t at;         /* the position of the key */
   int64_t start, end; /* the content of a field of type BYTES */
-  uint64_t value;     /* of a field of type VARINT, FIXED64 or FIXED32 */
+  uint64_t value;     /* the value of a field of type VARINT, FIXED64 or FIXED32 */
 } rvm_wire_field;
 
 /* Reads the field at a cursor, which must not be at its end, and moves the cursor behind the field.  A group is skipped
-   as one field.  Returns NULL, or the reason why the field is malformed, which is a clause about the field. */
+   as one field.  Returns NULL if the field is well-formed.  Otherwise returns the reason as a clause, such as "the key
+   of the field has an unknown wire type". */
 const char *rvm_wire_next(rvm_wire_cursor *cursor, rvm_wire_field *field);
 
 /* Reads a varint, and moves *at behind it.  Bits above the 64th are ignored.  Returns 0 if the varint has more than 10

@@ -97,7 +97,7 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->head.top = arguments;
   status = check_result(function, status, result);
-  const int is_builtin = function->cost != RVM_LONG_CALL_COST;
+  const int is_builtin = function->cost != RVM_LONG_CALL_COST; /* functions of the host have this cost */
   if (function->kind != RVM_KIND_packed || is_builtin) return status;
   rvm_machine_poll_next(machine);
   return rvm_machine_admit_result(machine, status, result);
@@ -187,6 +187,7 @@ static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value
   if (machine->head.stack_end - arguments < 2 * call.count) {
     status = rvm_fail_stack(machine, call.function, result);
   } else {
+    /* Call the function with a borrowed copy of the arguments above the owned ones. */
     machine->head.top += call.count;
     memcpy(machine->head.top, arguments, (size_t)call.count * sizeof *arguments);
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
@@ -265,7 +266,8 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
    code. */
 enum { CAPTURED_PER_FUEL = RVM_WORDS_PER_FUEL / 4 };
 
-/* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
+/* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values.  Stores
+   the call in *call. */
 static rvm_status push_callee_operands(rvm_machine *machine, rvm_value callee, const rvm_value *arguments,
                                        int32_t count, rvm_pending *call, rvm_value *error) {
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);
@@ -294,7 +296,7 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
   rvm_value error;
   int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
-  /* The builtin rejects any other callee, with the same message as for a call that is not a tail call. */
+  /* If the callee cannot be called, the builtin fails with the same message as for a call that is not a tail call. */
   rvm_status status = is_callable ? RVM_OK : rvm_builtins[RVM_BUILTIN_invoke_closure](NULL, invoked, 2, &error);
   if (!status) status = push_callee_operands(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
@@ -315,33 +317,31 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees.  Stores
-   NULL if no argument needs admission. */
-static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
-                                  rvm_value *error) {
-  int32_t made = 0;
-  *admitted = NULL;
-  while (made < count && !rvm_value_needs_admission(arguments[made])) made++;
-  if (made == count) return RVM_OK;
-  rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
-  if (!values) return rvm_out_of_memory(error);
-  rvm_status status = RVM_OK;
-  for (made = 0; made < count && !status; made++)
-    status = rvm_value_admit(machine->pool, arguments[made], &values[made]);
-  if (!status) {
-    *admitted = values;
-    return RVM_OK;
-  }
-  *error = values[--made];
-  while (made > 0) rvm_release(&values[--made]);
-  rvm_free(values);
-  return status;
-}
-
 static void release_admitted(rvm_value *values, int32_t count) {
   if (!values) return;
   for (int32_t i = 0; i < count; i++) rvm_release(&values[i]);
   rvm_free(values);
+}
+
+/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees.  Stores
+   NULL if no argument needs admission. */
+static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
+                                  rvm_value *error) {
+  int32_t first = 0;
+  *admitted = NULL;
+  while (first < count && !rvm_value_needs_admission(arguments[first])) first++;
+  if (first == count) return RVM_OK;
+  rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
+  if (!values) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < count; i++) {
+    rvm_status status = rvm_value_admit(machine->pool, arguments[i], &values[i]);
+    if (!status) continue;
+    *error = values[i];
+    release_admitted(values, i);
+    return status;
+  }
+  *admitted = values;
+  return RVM_OK;
 }
 
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,

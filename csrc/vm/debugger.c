@@ -176,6 +176,20 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
   return status;
 }
 
+/* Returns the index of an instruction in rvm_breaks.stops, or -1 if the function has no such instruction. */
+static int64_t break_index(const rvm_machine *machine, const rvm_function *function, int32_t instruction) {
+  if (instruction < 0) return -1;
+  if (function->kind == RVM_KIND_native) return instruction < MAX_NATIVE_INSTRUCTIONS ? instruction : -1;
+  if (function->kind == RVM_KIND_bytecode) {
+    const int32_t index = (int32_t)(function - machine->functions);
+    const int32_t *step = rvm_code_step(machine->executable, index, instruction);
+    return step ? step - function->code->steps : -1;
+  }
+  if (function->kind == RVM_KIND_kernel && function->program)
+    return (uint32_t)instruction < function->program->code_count ? instruction : -1;
+  return -1;
+}
+
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops,
                              rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
@@ -184,19 +198,10 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   if (function < 0 || function >= machine->executable->function_count)
     return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions",
                     function, machine->executable->function_count);
-  const rvm_function *callee = &machine->functions[function];
-  int64_t index = -1;
-  if (callee->kind == RVM_KIND_native) {
-    index = instruction < MAX_NATIVE_INSTRUCTIONS ? instruction : -1;
-  } else if (callee->kind == RVM_KIND_bytecode && instruction >= 0) {
-    const int32_t *step = rvm_code_step(machine->executable, function, instruction);
-    if (step) index = step - callee->code->steps;
-  } else if (callee->kind == RVM_KIND_kernel && callee->program && instruction >= 0) {
-    index = (uint32_t)instruction < callee->program->code_count ? instruction : -1;
-  }
+  const int64_t index = break_index(machine, &machine->functions[function], instruction);
   if (index < 0)
-    return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name,
-                    instruction);
+    return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d",
+                    machine->functions[function].name, instruction);
   rvm_breaks *breaks = &machine->debugging->breaks[function];
   if (index >= breaks->count) {
     if (!stops) return RVM_OK;

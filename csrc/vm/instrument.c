@@ -43,22 +43,22 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
                                 rvm_value *result) {
   const rvm_instrument *instrument = &machine->instrument;
   rvm_value *arguments = machine->head.top - count, error = {.tag = RVM_TAG_NIL};
-  rvm_status stopped = RVM_OK;
+  rvm_status instrument_status = RVM_OK;
   if (instrument->after) {
     uint32_t kinds = suspend_watching(machine);
-    stopped = instrument->after(instrument->host, index_of(machine, function), arguments, (int32_t)count, status,
-                                result, &error);
+    instrument_status = instrument->after(instrument->host, index_of(machine, function), arguments, (int32_t)count,
+                                          status, result, &error);
     resume_watching(machine, kinds);
   }
   for (int64_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
   machine->head.top = arguments;
-  if (status || !stopped) {
+  if (status || !instrument_status) {
     rvm_release(&error);
     return status;
   }
   rvm_release(result);
   *result = error;
-  return rvm_host_failed(stopped, "instrument", result);
+  return rvm_host_failed(instrument_status, "instrument", result);
 }
 
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {

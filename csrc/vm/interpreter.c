@@ -532,7 +532,7 @@ returned:
     NEXT(sizeof *step / sizeof(int32_t));
   }
 
-/* R[dst] = row(left, right), of operands of any type. */
+/* any_NAME: R[dst] = NAME(left, right), for operands of any type. */
 #define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning)                        \
   BODY(any_##name) {                                                                                \
     OPERANDS(operator);                                                                             \
@@ -544,8 +544,8 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* R[dst] = row(left, right), of operands of the row's types.  Fails only if the operator has no value for them.  The
-   operands are offsets in bytes. */
+/* rr_NAME, rl_NAME: R[dst] = NAME(left, right), for operands of the operator's types.  Fails only if the operator has
+   no value for them.  step->dst, step->left and step->right are offsets in bytes. */
 #define VALUE_AT(base, bytes) (*(const rvm_value *)((const char *)(base) + (bytes)))
 #define STORE_AT(bytes, out, number)                                                \
   do {                                                                              \
@@ -569,7 +569,8 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* R[dst] = left ROW right; then the `unless` that follows: if not R[dst]: pc += its target. */
+/* unless_rr_NAME, unless_rl_NAME: R[dst] = NAME(left, right), a comparison.  Then also performs the next step, an
+   `unless` on R[dst]: if R[dst] is false, jumps by the target of the `unless`. */
 #define COMPARE_AND_JUMP(name, right_base)                                                              \
   {                                                                                                     \
     OPERANDS(operator);                                                                                 \
@@ -587,7 +588,7 @@ returned:
   RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
 
-  /* an rr or rl step has no value */
+  /* the operator of an rr or rl step has no value for its operands */
 typed_operator_failed:
   {
     OPERANDS(operator);
@@ -597,7 +598,7 @@ typed_operator_failed:
     goto failed_here;
   }
 
-  /* an `any` step has operands of other types, or no value */
+  /* the operator of an `any` step does not accept the types of its operands, or has no value for them */
 operator_failed:
   {
     OPERANDS(operator);

@@ -78,9 +78,10 @@ static void replace_function(rvm_machine *machine, int32_t i, const rvm_function
 static void apply_upgrades(rvm_machine *machine) {
   if (!atomic_exchange(&machine->has_upgrade, 0)) return;
   for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades); upgrade; upgrade = upgrade->next) {
+    if (upgrade->is_applied) continue;
     const rvm_executable *compiled = upgrade->compiled;
     const int is_whole = compiled->function_count == machine->executable->function_count;
-    for (int32_t i = 0; i < compiled->function_count && !upgrade->is_applied; i++) {
+    for (int32_t i = 0; i < compiled->function_count; i++) {
       const int32_t index =
           is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
       replace_function(machine, index, &compiled->functions[i], compiled->symbols[i]);
@@ -142,8 +143,8 @@ static int32_t enter_or_wait(rvm_machine *machine) {
   return entered;
 }
 
-/* Ends one entry.  The last one releases dropped values and gives up the machine.  Another thread can drop a value in
-   between, so the list is checked again afterwards. */
+/* Ends one entry.  If it is the last one, releases dropped values and gives up the machine.  Another thread can drop a
+   value between these two actions, so the list of dropped values is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -206,7 +207,7 @@ static void begin_limits(rvm_machine *machine) {
       (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* Takes the remaining fuel back, and reduces `granted` by the same amount, so that it does not count as used. */
+/* Takes the remaining fuel back, and reduces `granted` by the same amount, so that this fuel does not count as used. */
 void rvm_machine_poll_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;
@@ -218,7 +219,7 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* Reads the number of the run before it reads `owner`.  If that run ends in between, the next run has another number
+/* Reads the number of the run before `owner`.  If this run ends between the two reads, the next run has another number
    and is not interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;

@@ -42,8 +42,8 @@ typedef struct rvm_upgrade {
 } rvm_upgrade;
 
 /* Invariant: the stack values from `top` on own no objects.  The arguments of a call are copied to the stack from `top`
-   on, where they become the first registers of a bytecode or native callee without another copy.  They are borrowed,
-   and `top` is not moved past them, until they are retained for the callee. */
+   on, where they become the first registers of a bytecode or native callee without another copy.  Until the arguments
+   are retained for the callee, they are borrowed, and `top` is not moved past them. */
 struct rvm_machine {
   rvm_machine_head head; /* must be the first member: native code accesses it */
   rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
@@ -57,14 +57,14 @@ struct rvm_machine {
   rvm_pool *pool;
   rvm_objects objects;           /* the free lists that the thread inside the machine uses */
   rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
-  int32_t entries;               /* how often the thread inside has entered and not left */
-  int32_t host_entries;          /* how many of `entries` were made by rvm_machine_enter */
+  int32_t entries;               /* number of entries that the thread inside has not ended by leaving */
+  int32_t host_entries;          /* number of these entries that rvm_machine_enter has made */
   int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
   atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
   _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
   _Atomic(uint64_t) interrupted; /* number of the run to be interrupted; 0 if none */
   _Atomic(rvm_dropped *) dropped;
-  _Atomic(rvm_upgrade *) upgrades; /* of rvm_machine_upgrade, newest first; or NULL */
+  _Atomic(rvm_upgrade *) upgrades; /* the list of all upgrades (rvm_machine_upgrade), newest first */
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
   int64_t last_check;              /* rvm_clock_now() of the last check of the limits */
   int64_t last_host_poll;          /* rvm_clock_now() of the last poll of the host */
@@ -100,8 +100,8 @@ void rvm_machine_poll_next(rvm_machine *machine);
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 
 /* Charges `cost` units of fuel for the work of a builtin, about one for each value visited or 64 bytes moved.  Polls if
-   the fuel is used up, and fails if the poll does.  *error is set only on failure.  `machine` is rvm_machine_running(),
-   which may be NULL; this function then does nothing. */
+   the fuel is used up, and fails if the poll does.  *error is set only on failure.  `machine` is rvm_machine_running().
+   If `machine` is NULL, this function does nothing. */
 static inline rvm_status rvm_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   if (!machine || (machine->head.fuel -= cost) > 0) return RVM_OK;
   return rvm_machine_poll_now(machine, error);

@@ -33,8 +33,8 @@ static int32_t native_is_ending(rvm_machine *machine) {
   return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
-/* Calls the kernel with private copies (private_tensor.h) of those of its inputs that the host could change during the
-   call.  `inputs` has the positions of these inputs among the arguments. */
+/* Calls the kernel.  Replaces each tensor at a position in `inputs` by a private copy (private_tensor.h), if the host
+   could change the tensor during the call. */
 static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs,
                                    int32_t input_count, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);
@@ -43,10 +43,10 @@ static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function ker
   rvm_status status = RVM_OK;
   int32_t made = 0;
   memcpy(copies, arguments, (size_t)count * sizeof *copies);
-  for (; made < input_count && !status; made++) {
+  for (; made < input_count; made++) {
     const int32_t i = inputs[made];
     owned[made].tag = RVM_TAG_NIL;
-    if (i >= count || arguments[i].tag != RVM_TAG_TENSOR) continue; /* the kernel rejects it */
+    if (i >= count || arguments[i].tag != RVM_TAG_TENSOR) continue; /* the kernel rejects the arguments */
     status = rvm_tensor_make_private(machine->pool, arguments[i].as.tensor, &owned[made]);
     if (status) {
       *result = owned[made];
@@ -63,13 +63,15 @@ static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function ker
 static rvm_status native_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs,
                                            int32_t input_count, const rvm_value *arguments, int32_t count,
                                            rvm_value *result) {
-  /* Without a machine, as in an ahead-of-time export, the caller must not change the inputs during the call. */
-  for (int32_t k = 0; k < input_count && self; k++) {
+  rvm_machine *machine = self;
+  /* An ahead-of-time export has no machine.  Its caller must not change the inputs during the call. */
+  if (!machine) return kernel(NULL, arguments, count, result);
+  for (int32_t k = 0; k < input_count; k++) {
     const int32_t i = inputs[k];
     if (i < count && arguments[i].tag == RVM_TAG_TENSOR && !rvm_tensor_is_private(arguments[i].as.tensor))
-      return call_with_copies(self, kernel, inputs, input_count, arguments, count, result);
+      return call_with_copies(machine, kernel, inputs, input_count, arguments, count, result);
   }
-  return kernel(self, arguments, count, result);
+  return kernel(machine, arguments, count, result);
 }
 
 const rvm_native_api rvm_machine_native_api = {

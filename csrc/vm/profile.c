@@ -139,8 +139,8 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   return RVM_OK;
 }
 
-/* Adds the time of the current instruction of `call`, if there is one, to the row of the instruction, which ends at
-   `now`. */
+/* Ends the current instruction of `call`, if there is one, at the time `now`: adds its time to the row of the
+   instruction. */
 static void end_instruction(const rvm_profile *profile, const open_call *call, int32_t function, int64_t now) {
   if (call->instruction < 0) return;
   instruction_row *row = &profile->instructions[function][call->instruction];

@@ -20,8 +20,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
-/* The handlers of pthread_atfork.  They hold the lock during a fork, so that the child gets a consistent table, and
-   then release it in both processes. */
+/* The handlers of pthread_atfork.  The parent holds the lock during a fork, so that the table of the child is
+   consistent.  Both processes release the lock afterwards. */
 static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
@@ -182,7 +182,7 @@ static void near_add(near_names *nearest, const char *name, const char *known) {
   const int is_too_different = distance > 2 && distance > (int32_t)strlen(name) / 3;
   if (is_too_different) return;
   for (i = nearest->count; i > 0 && nearest->distance[i - 1] > distance; i--) {
-    if (i == NEAR_COUNT) continue;
+    if (i == NEAR_COUNT) continue; /* the last name is dropped */
     nearest->distance[i] = nearest->distance[i - 1];
     memcpy(nearest->name[i], nearest->name[i - 1], NEAR_BYTES);
   }
