@@ -51,8 +51,12 @@ def _runners(engine: str, path: Path, threads: int, count: int) -> list[Callable
 
     module = from_onnx(path)
     executable, names = vm.build(module, "compiled"), module["main"].input_names
-    machines = [vm.VirtualMachine(executable, num_threads=threads)["main"] for _ in range(count)]
-    return [lambda case, main=main: main(*(case[name] for name in names)) for main in machines]
+
+    def runner() -> Callable[[Case], object]:
+        run = vm.VirtualMachine(executable, num_threads=threads)["main"]
+        return lambda case: run(*(case[name] for name in names))
+
+    return [runner() for _ in range(count)]
 
 
 def _milliseconds(run: Callable[[Case], object], case: Case) -> float:
