@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from ops.byte_samples import block_samples, integer_convolution_samples, integer_samples
+from ops.byte_samples import block_row_samples, block_samples, integer_convolution_samples, integer_samples
 from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.region_samples import bit_samples, region_samples, row_samples, sampled_samples, suppression_samples
@@ -474,6 +474,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         tree_samples(),
         scalar_samples(),
         integer_samples(),
+        block_row_samples(),
         block_samples(),
         integer_convolution_samples(),
         quantisation_samples(),
