@@ -413,7 +413,7 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 
 def quantisation_samples() -> Iterator[Sample]:
-    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
+    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9), (9, 1025)):  # the last has several chunks
         yield Sample("dynamic_quantize", (array("f32", *shape, special=False),))
     for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
         yield Sample("dynamic_quantize", (np.array(x, np.float32),))
