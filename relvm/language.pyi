@@ -356,6 +356,11 @@ def make_list(*items: Any) -> Any:
 def matmul(a: _TensorLike, b: _TensorLike, /, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """The matrix product over the last two axes, for each element of the batch axes."""
 
+def matmul_blockwise_int8(
+    a: _TensorLike, b: _TensorLike, scales: _TensorLike, zeros: _TensorLike, /, *, columns: int, bits: int, block: int
+) -> Tensor:
+    """The product of a matrix of `quantize_blocks` and the dequantized matrix (q - zero) * scale."""
+
 def matmul_blockwise_quant(
     a: _TensorLike, b: _TensorLike, scales: _TensorLike, zeros: _TensorLike, /, *, columns: int, bits: int, block: int
 ) -> Tensor:
@@ -451,6 +456,9 @@ def power(x: _TensorLike, y: _TensorLike, /) -> Tensor:
 
 def prod(x: _TensorLike, /, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     """The product along some axes; integers wrap around."""
+
+def quantize_blocks(x: _TensorLike, /, *, block: int) -> Tensor:
+    """The rows of x quantized to signed bytes, block by block, for `matmul_blockwise_int8`."""
 
 def random_bits() -> Any:
     """The next 64 uniformly random bits of the virtual machine."""

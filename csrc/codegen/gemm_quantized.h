@@ -1,169 +1,418 @@
 /* gemm_quantized.h: products with a panel of a blockwise quantized matrix (relvm/ops/blockwise_quant_matmul.py).
 
-   A panel has RVM_PANEL_WIDTH columns.  A row of bytes contains 8 / bits consecutive numbers of each column, the first
-   in the lowest bits of the column's byte.  Word w of a row, of 4 bytes, contains the bytes of columns w, 16 + w,
-   32 + w and 48 + w: a shift and a mask of a vector of words give numbers of adjacent columns.  Zero points that are
-   bytes have the same order.  A number q becomes (q - zero) * scale. */
+   A panel has RVM_PANEL_WIDTH columns of numbers of 2, 4 or 8 bits.  It is stored as rows of words of 32 bits, one word
+   for each column.  A word contains 32 / bits consecutive numbers of its column: byte i has numbers i, 4 + i, 8 + i and
+   so on, the first in its lowest bits.  A shift and a mask of a word thus give four consecutive numbers, one in each
+   byte.  Each column has a scale and a zero point for each `block` numbers, which are stored as rows, too.  A panel
+   contains whole blocks.  A number q becomes (q - zero) * scale. */
 #ifndef RELVM_GEMM_QUANTIZED_H
 #define RELVM_GEMM_QUANTIZED_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "gemm_f32.h"
 
-enum { RVM_QUARTER = RVM_PANEL_WIDTH / 4 }; /* columns whose bytes have the same place in their words */
+#if defined __SSSE3__
+#include <immintrin.h>
+#elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
+#include <arm_neon.h>
+#endif
+
+/* Returns the lowest bit of number i of a word. */
+#define RVM_BIT_OF_NUMBER(i, bits) (8 * ((i) % 4) + (bits) * ((i) / 4))
+
+/* Quantizes `count` floats to signed bytes, and stores the scale, its bits as an integer, and the sum of the bytes. The
+   other bytes up to `block` become 0. */
+static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t count, int64_t block, int8_t *bytes,
+                                                        int32_t *scale_bits, int32_t *total) {
+  enum { INFINITE = 0x7F800000, NOT_A_NUMBER = 0x7FC00000, SMALLEST = (127 - 100) << 23 }; /* the bits of floats */
+  int32_t largest = 0, sum = 0; /* absolute values have the same order as their bits */
+  RVM_SIMD(reduction(max : largest))
+  for (int64_t j = 0; j < count; j++) {
+    int32_t value;
+    memcpy(&value, x + j, sizeof value);
+    value &= INT32_MAX;
+    largest = value > largest ? value : largest;
+  }
+  if (largest >= INFINITE || largest < SMALLEST) {
+    memset(bytes, 0, (size_t)block);
+    *scale_bits = largest >= INFINITE ? NOT_A_NUMBER : 0;
+    *total = 0;
+    return;
+  }
+  float most;
+  memcpy(&most, &largest, sizeof most);
+  const float factor = 127 / most, scale = most / 127;
+  RVM_SIMD(reduction(+ : sum))
+  for (int64_t j = 0; j < count; j++) {
+    const float moved = x[j] * factor + 12582912.0F; /* 1.5 * 2^23: the lowest bits are the rounded number */
+    int32_t number;
+    memcpy(&number, &moved, sizeof number);
+    number -= 0x4B400000;
+    bytes[j] = (int8_t)number;
+    sum += number;
+  }
+  if (count < block) memset(bytes + count, 0, (size_t)(block - count));
+  memcpy(scale_bits, &scale, sizeof scale);
+  *total = sum;
+}
+
+static inline void rvm_quantize_row(const rvm_quantized_row_int8_arguments *args) {
+  const int64_t depth = args->depth, block = args->block, blocks = (depth + block - 1) / block;
+  int32_t *const scales = args->words + blocks * (block / 4);
+  for (int64_t i = 0; i < blocks; i++) {
+    const int64_t rest = depth - i * block, count = rest < block ? rest : block;
+    const float *const x = args->x + i * block;
+    int8_t *const bytes = (int8_t *)(args->words + i * (block / 4));
+    if (count == 32 && block == 32) /* constants, so that the loops consist of whole vectors */
+      rvm_quantize_block(x, 32, 32, bytes, scales + i, scales + blocks + i);
+    else
+      rvm_quantize_block(x, count, block, bytes, scales + i, scales + blocks + i);
+  }
+}
+
+/* Quantizes a row of `depth` floats to signed bytes, block by block.
+
+   The result is stored in `words`: the bytes of all blocks, four in a word and the first in its lowest bits, then for
+   each block the bits of its scale, an f32, then for each block the sum of its bytes.  If the largest absolute value m
+   of a block is in [2^-100, infinity), its scale is m / 127, and its bytes are x * (127 / m), rounded to the nearest
+   integers, ties to even.  If m is less, the scale and the bytes are 0.  If m is infinite or an element is NaN, the
+   scale is NaN and the bytes are 0.  The last block is padded with zeros.  block: a multiple of 4. */
+RVM_OUT_OF_LINE(void rvm_quantized_row_int8(const rvm_quantized_row_int8_arguments *args), rvm_quantize_row(args);)
 
 #if defined __GNUC__ && !defined RVM_SCALAR
 
-typedef int32_t rvm_words __attribute__((vector_size(RVM_LANES * 4), aligned(1), may_alias));
+typedef int32_t rvm_words __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 
-/* The scales and zero points of RVM_LANES columns of each quarter of a panel. */
+/* Returns RVM_LANES bytes as words.  GCC would convert a vector of bytes one by one. */
+static inline RVM_ALWAYS_INLINE rvm_words rvm_words_of_lanes(const uint8_t *bytes) {
+#if defined __AVX512F__
+  return (rvm_words)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
+#elif defined __AVX2__
+  return (rvm_words)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
+#else
+  rvm_words words;
+#pragma GCC unroll 8
+  for (int i = 0; i < RVM_LANES; i++) words[i] = bytes[i];
+  return words;
+#endif
+}
+
+/* The scales and zero points of a block for RVM_TILE_VECTORS vectors of columns. */
 typedef struct rvm_block_values {
   rvm_lanes scale[4], zero[4];
 } rvm_block_values;
 
-/* Reads the values of a block for columns c * RVM_QUARTER + [w, w + RVM_LANES), 0 <= c < 4. */
+/* Reads row `block` of the scales and zero points, from `column` on. */
 static inline RVM_ALWAYS_INLINE rvm_block_values rvm_read_block(const float *scales, const void *zeros, int are_bytes,
-                                                                int64_t w) {
+                                                                int64_t block, int64_t column) {
   rvm_block_values values;
-  const rvm_words words = are_bytes ? *(const rvm_words *)((const uint8_t *)zeros + 4 * w) : (rvm_words){0};
 #pragma GCC unroll 4
-  for (int c = 0; c < 4; c++) {
-    values.scale[c] = *(const rvm_lanes *)(scales + c * RVM_QUARTER + w);
-    values.zero[c] = are_bytes ? __builtin_convertvector((words >> (8 * c)) & 255, rvm_lanes)
-                               : *(const rvm_lanes *)((const float *)zeros + c * RVM_QUARTER + w);
+  for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+    const int64_t at = block * RVM_PANEL_WIDTH + column + v * RVM_LANES;
+    values.scale[v] = *(const rvm_lanes *)(scales + at);
+    values.zero[v] = are_bytes ? __builtin_convertvector(rvm_words_of_lanes((const uint8_t *)zeros + at), rvm_lanes)
+                               : *(const rvm_lanes *)((const float *)zeros + at);
   }
   return values;
 }
 
-/* Returns dequantized number i of a row of bytes, for columns c * RVM_QUARTER + [w, w + RVM_LANES).  words: the words
-   w and following of the row. */
-static inline RVM_ALWAYS_INLINE rvm_lanes rvm_dequantized(rvm_words words, const rvm_block_values *values, int bits,
-                                                          int c, int i) {
-  const rvm_words numbers = (words >> (8 * c + bits * i)) & ((1 << bits) - 1);
-  return (__builtin_convertvector(numbers, rvm_lanes) - values->zero[c]) * values->scale[c];
+/* Returns the lowest `bits` bits of each word as a float. */
+static inline RVM_ALWAYS_INLINE rvm_lanes rvm_low_bits(rvm_words words, int bits) {
+#ifdef __AVX512F__
+  /* A permutation uses only the lowest 4 bits of a word: it masks and converts in one instruction. */
+  const int last = (1 << bits) - 1;
+  if (bits <= 4)
+    return (rvm_lanes)_mm512_permutexvar_ps(
+        (__m512i)words, _mm512_setr_ps(0, 1, 2, 3, 4 & last, 5 & last, 6 & last, 7 & last, 8 & last, 9 & last,
+                                       10 & last, 11 & last, 12 & last, 13 & last, 14 & last, 15 & last));
+#endif
+  return __builtin_convertvector(words & ((1 << bits) - 1), rvm_lanes);
 }
 
-/* Computes columns c * RVM_QUARTER + [w, w + RVM_LANES) of a tile, 0 <= c < 4.  `rows` and `bits` must be constants
-   where this function is inlined. */
-static inline RVM_ALWAYS_INLINE void rvm_quantized_tile_part(const rvm_quantized_tile_f32_arguments *args, int rows,
-                                                             int bits, int64_t w) {
-  const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
-  const int64_t groups = args->groups, block_groups = args->block_groups, a_stride = args->a_stride;
-  const int64_t zero_size = are_bytes ? 1 : (int64_t)sizeof(float);
-  const float *a = args->a, *scales = args->scales;
-  const uint8_t *b = (const uint8_t *)args->b + 4 * w, *zeros = args->zeros;
-  rvm_lanes sum[RVM_QUANTIZED_ROWS][4];
+/* Sets RVM_TILE_VECTORS vectors of `rows` rows of a tile to 0. */
+static inline RVM_ALWAYS_INLINE void rvm_clear_part(float *tile, int rows) {
 #pragma GCC unroll 4
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) sum[r][c] = (rvm_lanes){0};
-  for (int64_t first = 0; first < groups; first += block_groups) {
-    const rvm_block_values values = rvm_read_block(scales, zeros, are_bytes, w);
-    const int64_t end = block_groups < groups - first ? first + block_groups : groups;
-    for (int64_t g = first; g < end; g++, b += RVM_PANEL_WIDTH, a += count) {
-      const rvm_words words = *(const rvm_words *)b;
+    for (int v = 0; v < RVM_TILE_VECTORS; v++)
+      *(rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES) = (rvm_lanes){0};
+}
+
+/* Adds the products of number i of the words, for `rows` rows of `a` with elements at a[r * a_stride + i]. */
+static inline RVM_ALWAYS_INLINE void rvm_add_number(rvm_lanes sum[RVM_QUANTIZED_ROWS][4], const rvm_words words[4],
+                                                    const rvm_block_values *values, int rows, int bits, int i,
+                                                    const float *a, int64_t a_stride) {
 #pragma GCC unroll 4
-      for (int i = 0; i < count; i++)
+  for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+    const rvm_lanes value = rvm_low_bits(words[v] >> RVM_BIT_OF_NUMBER(i, bits), bits) - values->zero[v];
 #pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) {
-          const rvm_lanes value = rvm_dequantized(words, &values, bits, c, i);
-#pragma GCC unroll 4
-          for (int r = 0; r < rows; r++) sum[r][c] = rvm_fma_lanes(a[r * a_stride + i], value, sum[r][c]);
-        }
-    }
-    scales += args->block_stride;
-    zeros += args->block_stride * zero_size;
+    for (int r = 0; r < rows; r++) sum[r][v] = rvm_fma_lanes(a[r * a_stride + i], value, sum[r][v]);
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) *(rvm_lanes *)(args->tile + r * RVM_PANEL_WIDTH + c * RVM_QUARTER + w) = sum[r][c];
 }
 
-/* Calls F(rows, bits) for each form of a tile. */
-#define RVM_FOR_EACH_QUANTIZED_TILE(F) \
-  F(1, 2) F(2, 2) F(3, 2) F(4, 2) F(1, 4) F(2, 4) F(3, 4) F(4, 4) F(1, 8) F(2, 8) F(3, 8) F(4, 8)
+/* Computes RVM_TILE_VECTORS vectors of columns of a tile, from `column` on.  `rows` and `bits` are constants where this
+   is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_tile_f32_arguments *args, int rows,
+                                                            int bits, int64_t column) {
+  const int count = 32 / bits;
+  const int64_t depth = args->depth, block = args->block, a_stride = args->a_stride;
+  const float *a = args->a;
+  const int32_t *b = args->b + column;
+  float *const tile = args->tile + column;
+  rvm_clear_part(tile, rows);
+  for (int64_t number = 0, first = 0; first < depth; number++, first += block) {
+    rvm_lanes sum[RVM_QUANTIZED_ROWS][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_lanes){0};
+    const rvm_block_values values =
+        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, number, column);
+    int64_t rest = depth - first < block ? depth - first : block;
+    for (; rest >= count; rest -= count, b += RVM_PANEL_WIDTH, a += count) {
+      rvm_words words[4];
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
+#pragma GCC unroll 16
+      for (int i = 0; i < count; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
+    }
+    if (rest > 0) {
+      rvm_words words[4];
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
+      for (int i = 0; i < (int)rest; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+        rvm_lanes *const out = (rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES);
+        *out = *out + sum[r][v] * values.scale[v];
+      }
+  }
+}
 
-#define RVM_DEFINE_TILE(rows, bits)                                                                          \
-  RVM_OUT_OF_LINE(void rvm_quantized_tile_f32_##rows##x##bits(const rvm_quantized_tile_f32_arguments *args), \
-                  for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES) rvm_quantized_tile_part(args, rows, bits, w);)
-RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE)
+/* Adds to each sum the products of the four unsigned bytes of `numbers`, of which each has `bits` bits, and the four
+   signed bytes of `left`.  All forms give the same sums, because none saturates. */
+static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words sum, rvm_words numbers, rvm_words left,
+                                                                    int bits) {
+#if defined __AVX512VNNI__
+  return (rvm_words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)numbers, (__m512i)left);
+#elif defined __AVXVNNI__ && defined __AVX2__ && !defined __AVX512F__
+  return (rvm_words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)numbers, (__m256i)left);
+#elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
+  /* Both factors are signed: bytes of 8 bits are moved by 128, which subtracts 128 times the sum of `left`. */
+  const int32x4_t own = (int32x4_t)sum;
+  const int8x16_t factors = vreinterpretq_s8_s32((int32x4_t)left);
+  if (bits < 8) return (rvm_words)vdotq_s32(own, vreinterpretq_s8_s32((int32x4_t)numbers), factors);
+  const int8x16_t moved = vreinterpretq_s8_s32((int32x4_t)(numbers ^ (int32_t)0x80808080));
+  const int32x4_t total = vdotq_s32(vdupq_n_s32(0), factors, vdupq_n_s8(1));
+  return (rvm_words)vdotq_s32(vaddq_s32(own, vshlq_n_s32(total, 7)), moved, factors);
+#else
+#if defined __AVX512BW__
+#define RVM_BYTES(name, ...) ((rvm_words)_mm512_##name(__VA_ARGS__))
+  typedef __m512i integers;
+#elif defined __AVX2__ && !defined __AVX512F__
+#define RVM_BYTES(name, ...) ((rvm_words)_mm256_##name(__VA_ARGS__))
+  typedef __m256i integers;
+#elif defined __SSSE3__ && !defined __AVX__
+#define RVM_BYTES(name, ...) ((rvm_words)_mm_##name(__VA_ARGS__))
+  typedef __m128i integers;
+#endif
+#ifdef RVM_BYTES
+  if (bits < 8) { /* two products of 4 and 8 bits fit 16 bits */
+    const rvm_words pairs = RVM_BYTES(maddubs_epi16, (integers)numbers, (integers)left);
+    return sum + RVM_BYTES(madd_epi16, (integers)pairs, (integers)((rvm_words){0} + 0x00010001));
+  }
+  const rvm_words even = RVM_BYTES(srai_epi16, (integers)RVM_BYTES(slli_epi16, (integers)left, 8), 8);
+  const rvm_words odd = RVM_BYTES(srai_epi16, (integers)left, 8);
+  return sum + RVM_BYTES(madd_epi16, (integers)(numbers & 0x00FF00FF), (integers)even) +
+         RVM_BYTES(madd_epi16, (integers)((numbers >> 8) & 0x00FF00FF), (integers)odd);
+#undef RVM_BYTES
+#else
+  (void)bits;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) sum += ((numbers >> (8 * i)) & 255) * ((left << (24 - 8 * i)) >> 24);
+  return sum;
+#endif
+#endif
+}
+
+/* Computes RVM_TILE_VECTORS vectors of columns of a tile, from `column` on.  `rows` and `bits` are constants where this
+   is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized_tile_int8_arguments *args, int rows,
+                                                             int bits, int64_t column) {
+  const int count = 8 / bits;
+  const int32_t mask = (1 << bits) - 1, mask_of_bytes = (int32_t)((uint32_t)mask * 0x01010101U);
+  const int64_t blocks = args->blocks, block_words = args->block * bits / 32, a_stride = args->a_stride;
+  const int32_t *a = args->a, *b = args->b + column, *const a_scales = a + blocks * (args->block / 4);
+  const int32_t *const a_sums = a_scales + blocks;
+  float *const tile = args->tile + column;
+  rvm_clear_part(tile, rows);
+  for (int64_t number = 0; number < blocks; number++) {
+    rvm_words sum[RVM_QUANTIZED_ROWS][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_words){0};
+    for (int64_t g = 0; g < block_words; g++, b += RVM_PANEL_WIDTH, a += count) {
+#pragma GCC unroll 4
+      for (int i = 0; i < count; i++) {
+        rvm_words numbers[4];
+#pragma GCC unroll 4
+        for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+          const rvm_words words = *(const rvm_words *)(b + v * RVM_LANES);
+          numbers[v] = (words >> (bits * i)) & mask_of_bytes;
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+          const rvm_words left = (rvm_words){0} + a[r * a_stride + i];
+#pragma GCC unroll 4
+          for (int v = 0; v < RVM_TILE_VECTORS; v++)
+            sum[r][v] = rvm_add_products_of_bytes(sum[r][v], numbers[v], left, bits);
+        }
+      }
+    }
+    const rvm_block_values values =
+        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, number, column);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      float scale;
+      memcpy(&scale, a_scales + r * a_stride + number, sizeof scale);
+      const float total = (float)a_sums[r * a_stride + number];
+#pragma GCC unroll 4
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+        const rvm_lanes dot = __builtin_convertvector(sum[r][v], rvm_lanes) - values.zero[v] * total;
+        rvm_lanes *const out = (rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES);
+        *out = *out + dot * (values.scale[v] * scale);
+      }
+    }
+  }
+}
+
+/* Calls F(rows, bits, type) for each form of a tile. */
+#define RVM_FOR_EACH_ROWS(F, bits, type) F(1, bits, type) F(2, bits, type) F(3, bits, type) F(4, bits, type)
+#define RVM_FOR_EACH_QUANTIZED_TILE(F, type) \
+  RVM_FOR_EACH_ROWS(F, 2, type) RVM_FOR_EACH_ROWS(F, 4, type) RVM_FOR_EACH_ROWS(F, 8, type)
+
+#define RVM_DEFINE_TILE(rows, bits, type)                                                                              \
+  RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows##x##bits(const rvm_quantized_tile_##type##_arguments *args), \
+                  for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                          \
+                      rvm_quantized_part_##type(args, rows, bits, j);)
+#define RVM_CALL_TILE(r, b, type) \
+  if (args->rows == r && args->bits == b) rvm_quantized_tile_##type##_##r##x##b(args);
+RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, f32)
+RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 #undef RVM_DEFINE_TILE
 
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   rows: from 1 to RVM_QUANTIZED_ROWS.  bits: 2, 4 or 8.  b: `groups` rows of bytes.  scales, zeros: the scales and zero
-   points of the first block.  A block has block_groups rows of bytes.  The scales of adjacent blocks are block_stride
-   elements apart, and so are the zero points.  zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
+   The result is the sum, in order of the blocks, of (sum of a * (q - zero)) * scale.  The products of a block are added
+   in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to RVM_QUANTIZED_ROWS. depth:
+   the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits. zeros_are_bytes: 1 if zeros are bytes,
+   0 if they are floats. */
 static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
-#define RVM_CALL_TILE(r, b) \
-  if (args->rows == r && args->bits == b) rvm_quantized_tile_f32_##r##x##b(args);
-  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE)
-#undef RVM_CALL_TILE
+  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, f32)
 }
 
-/* The body of rvm_dequantized_panel_f32.  `bits` must be a constant where this function is inlined. */
+/* Like rvm_quantized_tile_f32, for rows of `a` that rvm_quantized_row_int8 has quantized with the same `block`.
+
+   dot is the sum of the products of the bytes of a block of `a` and of the numbers of the panel, modulo 2^32.  The
+   result is the sum, in order of the blocks, of (dot - zero * sum) * (scale of the panel * scale of `a`).  dot and sum
+   are converted to f32, and each operation is rounded to f32, so the result is the same on all processors.  blocks: the
+   number of blocks of a row.  a_stride: the distance of rows in words. */
+static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) {
+  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, int8)
+}
+#undef RVM_CALL_TILE
+
+/* `bits` is a constant where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
-  const int count = 8 / bits, are_bytes = (int)args->zeros_are_bytes;
-  const int64_t zero_size = are_bytes ? 1 : (int64_t)sizeof(float);
-  for (int64_t w = 0; w < RVM_QUARTER; w += RVM_LANES)
-    for (int64_t g = 0; g < args->groups; g++) {
-      const int64_t at = (args->first + g) / args->block_groups * args->block_stride;
+  const int count = 32 / bits;
+  for (int64_t column = 0; column < RVM_PANEL_WIDTH; column += RVM_TILE_VECTORS * RVM_LANES)
+    for (int64_t p = 0; p < args->count; p += count) {
+      const int64_t row = args->first + p;
       const rvm_block_values values =
-          rvm_read_block(args->scales + at, (const uint8_t *)args->zeros + at * zero_size, are_bytes, w);
-      const rvm_words words =
-          *(const rvm_words *)((const uint8_t *)args->b + (args->first + g) * RVM_PANEL_WIDTH + 4 * w);
-      float *const panel = args->panel + g * count * RVM_PANEL_WIDTH + w;
+          rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, row / args->block, column);
+      const int32_t *const b = args->b + row / count * RVM_PANEL_WIDTH + column;
+      float *const panel = args->panel + p * RVM_PANEL_WIDTH + column;
+      const int some = args->count - p < count ? (int)(args->count - p) : count;
+      for (int i = 0; i < some; i++)
 #pragma GCC unroll 4
-      for (int i = 0; i < count; i++)
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; c++)
-          *(rvm_lanes *)(panel + i * RVM_PANEL_WIDTH + c * RVM_QUARTER) = rvm_dequantized(words, &values, bits, c, i);
+        for (int v = 0; v < RVM_TILE_VECTORS; v++) {
+          const rvm_words words = *(const rvm_words *)(b + v * RVM_LANES) >> RVM_BIT_OF_NUMBER(i, bits);
+          *(rvm_lanes *)(panel + i * RVM_PANEL_WIDTH + v * RVM_LANES) =
+              (rvm_low_bits(words, bits) - values.zero[v]) * values.scale[v];
+        }
     }
 }
 
-/* Dequantizes rows of bytes [first, first + groups) of a panel: row of bytes first + g becomes the rows g * 8 / bits
-   and following of `panel`, whose rows are RVM_PANEL_WIDTH elements apart.  b, scales, zeros: the whole panel, as in
-   rvm_quantized_tile_f32.  bits: 2, 4 or 8. */
+/* Dequantizes rows [first, first + count) of a panel.  Row first + p becomes row p of `panel`, whose rows are
+   RVM_PANEL_WIDTH elements apart.  first: a multiple of 32 / bits.  The others are as in rvm_quantized_tile_f32. */
 RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
                 if (args->bits == 2) rvm_dequantize_panel(args, 2);
                 if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)
 
 #else
 
-/* Returns dequantized element (p, j) of a panel. */
-static inline float rvm_dequantized_element(const void *b, int64_t bits, const float *scales, const void *zeros,
-                                            int are_bytes, int64_t block_groups, int64_t block_stride, int64_t p,
-                                            int64_t j) {
-  const int64_t count = 8 / bits, g = p / count, at = g / block_groups * block_stride;
-  const int64_t byte = j % RVM_QUARTER * 4 + j / RVM_QUARTER;
-  const int64_t number =
-      ((const uint8_t *)b)[g * RVM_PANEL_WIDTH + byte] >> (bits * (p % count)) & ((INT64_C(1) << bits) - 1);
-  const float zero = are_bytes ? ((const uint8_t *)zeros)[at + byte] : ((const float *)zeros)[at + j];
-  return ((float)number - zero) * scales[at + j];
+/* Returns element (p, j) of a panel. */
+static inline int32_t rvm_quantized_number(const int32_t *b, int64_t bits, int64_t p, int64_t j) {
+  const int64_t count = 32 / bits;
+  const uint32_t word = (uint32_t)b[p / count * RVM_PANEL_WIDTH + j];
+  return (int32_t)(word >> RVM_BIT_OF_NUMBER(p % count, bits) & ((UINT32_C(1) << bits) - 1));
+}
+
+/* Returns element `at` of zero points. */
+static inline float rvm_quantized_zero(const void *zeros, int64_t are_bytes, int64_t at) {
+  return are_bytes ? (float)((const uint8_t *)zeros)[at] : ((const float *)zeros)[at];
 }
 
 static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *a) {
   for (int64_t r = 0; r < a->rows; r++)
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
-      float sum = 0;
-      for (int64_t p = 0; p < a->groups * 8 / a->bits; p++) {
-        const float value = rvm_dequantized_element(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes,
-                                                    a->block_groups, a->block_stride, p, j);
-        sum = RVM_FMA_F32(a->a[r * a->a_stride + p], value, sum);
+      float result = 0;
+      for (int64_t first = 0, at = j; first < a->depth; first += a->block, at += RVM_PANEL_WIDTH) {
+        const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
+        const int64_t end = first + a->block < a->depth ? first + a->block : a->depth;
+        float sum = 0;
+        for (int64_t p = first; p < end; p++)
+          sum = RVM_FMA_F32(a->a[r * a->a_stride + p], (float)rvm_quantized_number(a->b, a->bits, p, j) - zero, sum);
+        result += sum * a->scales[at];
       }
-      a->tile[r * RVM_PANEL_WIDTH + j] = sum;
+      a->tile[r * RVM_PANEL_WIDTH + j] = result;
     }
 }
 
+static void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *a) {
+  const int64_t block = a->block, blocks = a->blocks;
+  for (int64_t r = 0; r < a->rows; r++) {
+    const int32_t *const words = a->a + r * a->a_stride, *const tails = words + blocks * (block / 4);
+    const int8_t *const bytes = (const int8_t *)words;
+    for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
+      float result = 0, scale;
+      for (int64_t number = 0; number < blocks; number++) {
+        const int64_t at = number * RVM_PANEL_WIDTH + j;
+        int32_t dot = 0;
+        for (int64_t p = number * block; p < (number + 1) * block; p++)
+          dot += rvm_quantized_number(a->b, a->bits, p, j) * bytes[p];
+        memcpy(&scale, tails + number, sizeof scale);
+        const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
+        result += ((float)dot - zero * (float)tails[blocks + number]) * (a->scales[at] * scale);
+      }
+      a->tile[r * RVM_PANEL_WIDTH + j] = result;
+    }
+  }
+}
+
 static void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *a) {
-  const int64_t count = 8 / a->bits;
-  for (int64_t p = 0; p < a->groups * count; p++)
-    for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++)
-      a->panel[p * RVM_PANEL_WIDTH + j] =
-          rvm_dequantized_element(a->b, a->bits, a->scales, a->zeros, (int)a->zeros_are_bytes, a->block_groups,
-                                  a->block_stride, a->first * count + p, j);
+  for (int64_t p = 0; p < a->count; p++)
+    for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
+      const int64_t row = a->first + p, at = row / a->block * RVM_PANEL_WIDTH + j;
+      const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
+      a->panel[p * RVM_PANEL_WIDTH + j] = ((float)rvm_quantized_number(a->b, a->bits, row, j) - zero) * a->scales[at];
+    }
 }
 
 #endif

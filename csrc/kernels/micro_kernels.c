@@ -175,6 +175,7 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
+<<<<<<< HEAD
 static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm_direct_tile_f32_buffers *buffers,
                                    const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1 && args.depth <= OFFSETS);
@@ -207,14 +208,26 @@ static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm
   const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);                                   \
   EXPECT_ELEMENTS(1, b, 0, (groups) * RVM_PANEL_WIDTH);                                                 \
   EXPECT_ELEMENTS(sizeof(float), scales, 0, values);                                                    \
+=======
+/* Refuses the call unless `bits` and `block` are valid, and `depth` rows of a quantized panel, with their scales and
+   zero points, are in the buffers. */
+#define EXPECT_QUANTIZED_PANEL(depth)                                               \
+  EXPECT(args.bits == 2 || args.bits == 4 || args.bits == 8);                       \
+  const int64_t word_count = 32 / args.bits;                                        \
+  EXPECT(args.block >= 1 && args.block % word_count == 0);                          \
+  const int64_t values = ((depth) + args.block - 1) / args.block * RVM_PANEL_WIDTH; \
+  const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);               \
+  EXPECT_RANGE(b, 0, ((depth) + word_count - 1) / word_count * RVM_PANEL_WIDTH);    \
+  EXPECT_RANGE(scales, 0, values);                                                  \
+>>>>>>> 072c00b1262d644a25b9d6375a6215fb10e53c1c
   EXPECT_ELEMENTS(zero_bytes, zeros, 0, values)
 
 static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
                                       const rvm_quantized_tile_f32_buffers *buffers, const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_QUANTIZED_ROWS);
-  EXPECT_QUANTIZED_PANEL(args.groups);
-  const int64_t depth = args.groups * (8 / args.bits), work = args.rows * RVM_PANEL_WIDTH * (depth + 1);
-  EXPECT_RANGE(a, 0, depth > 0 ? last_offset(args.rows, args.a_stride) + depth : 0);
+  EXPECT_QUANTIZED_PANEL(args.depth);
+  const int64_t work = args.rows * RVM_PANEL_WIDTH * (args.depth + 1);
+  EXPECT_RANGE(a, 0, args.depth > 0 ? last_offset(args.rows, args.a_stride) + args.depth : 0);
   EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
   EXPECT_WORK((double)work, 0x1p26);
   SPEND(work);
@@ -225,13 +238,40 @@ static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
 static int run_rvm_dequantized_panel_f32(rvm_dequantized_panel_f32_arguments args,
                                          const rvm_dequantized_panel_f32_buffers *buffers,
                                          const rvm_micro_watch *watch) {
-  const int64_t groups = args.first + args.groups;
-  EXPECT_QUANTIZED_PANEL(groups);
-  const int64_t written = args.groups * (8 / args.bits) * RVM_PANEL_WIDTH;
+  const int64_t depth = args.first + args.count, written = args.count * RVM_PANEL_WIDTH;
+  EXPECT_QUANTIZED_PANEL(depth);
+  EXPECT(args.first % word_count == 0);
   EXPECT_RANGE(panel, 0, written);
   EXPECT_WORK((double)written, 0x1p26);
   SPEND(written);
   rvm_dequantized_panel_f32(&args);
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_quantized_row_int8(rvm_quantized_row_int8_arguments args,
+                                      const rvm_quantized_row_int8_buffers *buffers, const rvm_micro_watch *watch) {
+  EXPECT(args.block >= 1 && args.block % 4 == 0);
+  const int64_t blocks = (args.depth + args.block - 1) / args.block;
+  const double work = (double)blocks * (double)(args.block + 2) + 1;
+  EXPECT_WORK(work, 0x1p26);
+  EXPECT_RANGE(x, 0, args.depth);
+  EXPECT_RANGE(words, 0, blocks * (args.block / 4 + 2));
+  SPEND((int64_t)work);
+  rvm_quantized_row_int8(&args);
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_quantized_tile_int8(rvm_quantized_tile_int8_arguments args,
+                                       const rvm_quantized_tile_int8_buffers *buffers, const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_QUANTIZED_ROWS);
+  const double work = (double)args.rows * RVM_PANEL_WIDTH * ((double)args.blocks * (double)(args.block + 1) + 1);
+  EXPECT_WORK(work, 0x1p26);
+  const int64_t depth = args.blocks * args.block;
+  EXPECT_QUANTIZED_PANEL(depth);
+  EXPECT_RANGE(a, 0, last_offset(args.rows, args.a_stride) + args.blocks * (args.block / 4 + 2));
+  EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
+  SPEND((int64_t)work);
+  rvm_quantized_tile_int8(&args);
   return RVM_MICRO_DONE;
 }
 

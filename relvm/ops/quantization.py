@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import F32, I64, U8
-from relvm.ir.loop_ir import Literal, Operation, Scalar, select
+from relvm.ir.loop_ir import Literal, Operation, Scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType, TupleType
@@ -16,6 +16,8 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel
 
 _HIGHEST = 255
+_MAX_CHUNKS, _MIN_CHUNK = 64, 4096  # chunks whose ranges threads find, and the elements of a chunk, at least
+_ELEMENT_WORK = 2  # the time to quantize an element, in eighths of a nanosecond
 
 
 def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
@@ -23,11 +25,22 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     elements."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
+    chunk = k.let("chunk", maximum((size + (_MAX_CHUNKS - 1)) / _MAX_CHUNKS, _MIN_CHUNK))
+    chunks = k.let("chunks", (size + (chunk - 1)) / chunk)
+    lows, highs = (k.allocate(name, F32, (_MAX_CHUNKS,)) for name in ("lows", "highs"))
+    with k.parallel(chunks, chunk) as (first, last), k.loop(last, start=first, name="c") as c:
+        low, high = (k.variable(name, Literal(0, F32)) for name in ("low", "high"))
+        stop = k.let("stop", minimum((c + 1) * chunk, size))
+        with k.loop(stop, start=c * chunk, simd=True, reduce=(("min", low), ("max", high))) as i:
+            element = k.let("element", x.flat(i))
+            k.assign(low, select(element < low, element, low))
+            k.assign(high, select(element > high, element, high))
+        k.store(lows, (c,), low)
+        k.store(highs, (c,), high)
     low, high = (k.variable(name, Literal(0, F32)) for name in ("low", "high"))
-    with k.loop(size, simd=True, reduce=(("min", low), ("max", high))) as i:
-        element = k.let("element", x.flat(i))
-        k.assign(low, select(element < low, element, low))
-        k.assign(high, select(element > high, element, high))
+    with k.loop(chunks, name="c") as c:
+        k.assign(low, select(lows[c] < low, lows[c], low))
+        k.assign(high, select(highs[c] > high, highs[c], high))
     span = k.let("span", high - low)
     scale = k.let("scale", select(span.eq(0), Literal(1, F32), span / _HIGHEST))
     # NaN, of an infinite low and scale, becomes 255.
@@ -35,7 +48,7 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     zero = k.let("zero", _clamp_to_u8(select(below < _HIGHEST, below, Literal(_HIGHEST, F32))))
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
-    with k.loop(size, simd=True) as i:
+    with k.parallel(size, _ELEMENT_WORK) as (first, last), k.loop(last, start=first, simd=True) as i:
         k.store(out, (i,), _clamp_to_u8(k.let("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
 
 

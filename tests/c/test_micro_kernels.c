@@ -33,15 +33,17 @@ static const call calls[] = {
     {"rvm_direct_tile_f32", "SSSwSwqwSF", {3, 33, 5, 2 * 7 + 5, 7, 1 + 48, 5, 2 * 60 + 48, 60, 1}},
     {"rvm_direct_tile_f32", "SSSwSwqwSF", {6, 5000, 512, 5 * 512 + 512, 512, 1 + 5008, 512, 5 * 5008 + 5008, 5008, 0}},
     {"rvm_direct_tile_f32", "SSSwSwqwSF", {1, 16, 0, 0, 9, 0, 0, 16, 16, 0}},
-    {"rvm_quantized_tile_f32",
-     "SSSwSbwbFSSw",
-     {3, 10, 4, 2 * 23 + 20, 23, 640, 2 * 70 + 64, 2 * 70 + 64, 1, 4, 70, 192}},
-    {"rvm_quantized_tile_f32", "SSSwSbwwFSSw", {1, 9, 8, 9, 0, 576, 64, 64, 0, 16, 64, 64}},
-    {"rvm_quantized_tile_f32",
-     "SSSwSbwbFSSw",
-     {4, 5, 2, 3 * 20 + 20, 20, 320, 4 * 64 + 64, 4 * 64 + 64, 1, 1, 64, 256}},
-    {"rvm_dequantized_panel_f32", "wSSSbwbFSS", {6 * 2 * 64, 3, 6, 4, 576, 2 * 64 + 64, 2 * 64 + 64, 1, 4, 64}},
-    {"rvm_dequantized_panel_f32", "wSSSbwwFSS", {2 * 4 * 64, 0, 2, 2, 128, 64 + 64, 64 + 64, 0, 1, 64}},
+    {"rvm_quantized_tile_f32", "SSSSwSwwbFw", {3, 21, 4, 8, 2 * 23 + 21, 23, 3 * 64, 3 * 64, 3 * 64, 1, 3 * 64}},
+    {"rvm_quantized_tile_f32", "SSSSwSwwwFw", {1, 9, 8, 16, 9, 0, 3 * 64, 64, 64, 0, 64}},
+    {"rvm_quantized_tile_f32", "SSSSwSwwbFw", {4, 20, 2, 16, 3 * 20 + 20, 20, 2 * 64, 2 * 64, 2 * 64, 1, 4 * 64}},
+    {"rvm_dequantized_panel_f32", "wSSSSwwbF", {9 * 64, 16, 9, 4, 8, 4 * 64, 4 * 64, 4 * 64, 1}},
+    {"rvm_dequantized_panel_f32", "wSSSSwwwF", {5 * 64, 0, 5, 2, 16, 64, 64, 64, 0}},
+    {"rvm_quantized_row_int8", "wwSS", {2 * (16 / 4 + 2), 21, 21, 16}},
+    {"rvm_quantized_row_int8", "wwSS", {3 * (32 / 4 + 2), 96, 96, 32}},
+    {"rvm_quantized_row_int8", "wwSS", {0, 0, 0, 4}},
+    {"rvm_quantized_tile_int8", "SSSSwSwwbFw", {3, 2, 4, 16, 2 * 13 + 12, 13, 4 * 64, 2 * 64, 2 * 64, 1, 3 * 64}},
+    {"rvm_quantized_tile_int8", "SSSSwSwwwFw", {1, 1, 8, 4, 3, 0, 64, 64, 64, 0, 64}},
+    {"rvm_quantized_tile_int8", "SSSSwSwwbFw", {4, 3, 2, 16, 3 * 18 + 18, 18, 3 * 64, 3 * 64, 3 * 64, 1, 4 * 64}},
     {"rvm_columns_f32",
      "SSSSqqSwwSwSF",
      {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
@@ -286,6 +288,18 @@ static void numbers_are_checked(void) {
   refused("rvm_direct_tile_f32", 1, 0, 7);
   refused("rvm_direct_tile_f32", 1, 1, 0);
   refused("rvm_direct_tile_f32", 1, 2, 513);
+  refused("rvm_quantized_tile_f32", 0, 0, 0);
+  refused("rvm_quantized_tile_f32", 0, 0, 5);
+  refused("rvm_quantized_tile_f32", 0, 2, 3);
+  refused("rvm_quantized_tile_f32", 0, 3, 0);
+  refused("rvm_quantized_tile_f32", 0, 3, 12); /* no multiple of 32 / bits */
+  refused("rvm_dequantized_panel_f32", 0, 1, 4);
+  refused("rvm_quantized_row_int8", 0, 3, 0);
+  refused("rvm_quantized_row_int8", 0, 3, 6);
+  refused("rvm_quantized_tile_int8", 0, 0, 0);
+  refused("rvm_quantized_tile_int8", 0, 0, 5);
+  refused("rvm_quantized_tile_int8", 0, 2, 16);
+  refused("rvm_quantized_tile_int8", 0, 3, 0);
   refused("rvm_tile_bytes", 0, 0, 0);
   refused("rvm_tile_bytes", 0, 0, 7);
   refused("rvm_tile_bytes", 0, 1, 0);

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from ops.sample_values import Sample, array
 
+from relvm.ir.operator import operators
 from relvm.ops.blockwise_quant_matmul import pack_block_values, pack_blocks
 from relvm.ops.conv_int8_packed import pack_windows
 from relvm.ops.matmul_int8 import pack_bytes
@@ -40,23 +41,48 @@ def integer_samples() -> Iterator[Sample]:
 
 def block_samples() -> Iterator[Sample]:
     """Yield calls with several chunks, an incomplete last block, and zero points that are bytes or floats."""
-    for left, depth, columns, bits, block in (
-        ((3, 32), 32, 5, 4, 16),
-        ((32,), 32, 70, 4, 32),
-        ((2, 7, 72), 72, 33, 8, 32),
-        ((5, 40), 40, 16, 2, 16),
-        ((13, 1096), 1096, 65, 4, 128),
-        ((0, 32), 32, 5, 4, 16),
+    for left, columns, bits, block in (
+        ((3, 32), 5, 4, 16),
+        ((32,), 70, 4, 32),
+        ((2, 7, 72), 33, 8, 32),
+        ((5, 41), 16, 2, 16),
+        ((13, 1099), 65, 4, 128),
+        ((4, 67), 130, 8, 4),
+        ((0, 32), 5, 4, 16),
+        ((3, 0), 5, 4, 16),
     ):
+        depth = left[-1]
         numbers = array("u8", depth, columns, special=False, low=0, high=2**bits)
-        packed, blocks = pack_blocks(numbers, bits), -(-depth // block)
-        scales = np.abs(array("f32", blocks, columns, special=False)) / 100
+        packed, blocks = pack_blocks(numbers, bits, block), -(-depth // block)
+        scales = np.abs(array("f32", blocks, columns, special=False)) / 1000
         for dtype in ("u8", "f32"):
             zeros = array(dtype, blocks, columns, low=0, high=2**bits, special=False)
             values = [pack_block_values(each) for each in (scales.astype(np.float32), zeros)]
-            keep = frozenset((depth, columns, *packed.shape, *values[0].shape))
             given = {"columns": columns, "bits": bits, "block": block}
-            yield Sample("matmul_blockwise_quant", (array("f32", *left, special=False), packed, *values), given, keep)
+            a = array("f32", *left, special=False)
+            words = operators()["quantize_blocks"].numpy(a, block=block)
+            for name, x in (("matmul_blockwise_quant", a), ("matmul_blockwise_int8", words)):
+                keep = frozenset((x.shape[-1], columns, *packed.shape, *values[0].shape))
+                yield Sample(name, (x, packed, *values), given, keep)
+
+
+def block_row_samples() -> Iterator[Sample]:
+    """Yield calls with an incomplete last block, and blocks that are zero, tiny, infinite or NaN."""
+    special = np.array([0, -0.0, 1e-31, -7e-31, 1e-45, np.inf, -np.inf, np.nan, -np.nan, 3.4e38, 1.5, -2.5], np.float32)
+    rows = np.zeros((len(special), 40), np.float32)
+    rows[:, 17] = special
+    rows[:, 3] = 1
+    ties = (np.arange(64, dtype=np.float32) - 32 + np.float32(0.5))[None]
+    ties[0, 0] = 127
+    for x, block in (
+        (rows, 16),
+        (ties, 64),
+        (array("f32", 2, 3, 50), 8),
+        (array("f32", 129), 32),
+        (array("f32", 0, 16), 16),
+        (array("f32", 3, 0), 4),
+    ):
+        yield Sample("quantize_blocks", (x,), {"block": block}, frozenset(x.shape[-1:]))
 
 
 def integer_convolution_samples() -> Iterator[Sample]:

@@ -555,39 +555,66 @@ def _packed_bytes() -> list[Mistake]:
 
 
 def _blocks() -> list[Mistake]:
-    a, b, scales = tensor("f32", "3, 32"), tensor("u8", "1, 16, 64"), tensor("f32", "2, 64")
-    name, given = "matmul_blockwise_quant", {"columns": 5, "bits": 4, "block": 16}
-    return [
-        Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 64], expected f32", attributes=given),
-        Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
-        Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 64], expected f32 of rank 2", attributes=given),
+    a, b, scales = tensor("f32", "3, 32"), tensor("i32", "1, 4, 64"), tensor("f32", "1, 2, 64")
+    words, given = tensor("i32", "3, 12"), {"columns": 5, "bits": 4, "block": 16}
+    quant, int8 = "matmul_blockwise_quant", "matmul_blockwise_int8"
+    mistakes = [
+        Mistake(quant, (b, b, scales, scales), "a is i32[1, 4, 64], expected f32", attributes=given),
         Mistake(
-            name,
-            (a, b, scales, tensor("f32", "1, 64")),
-            "expected shape [2, 64] (blocks, columns)",
+            quant,
+            (tensor("f32", "9"), b, scales, scales),
+            "a has 9 columns, but b is packed for 17 to 32 rows",
             RelvmShapeError,
             given,
         ),
+        Mistake(int8, (a, b, scales, scales), "a is f32[3, 32], expected i32", attributes=given),
         Mistake(
-            name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, but b has 32 rows", RelvmShapeError, given
-        ),
-        Mistake(name, (a, b, scales, scales), "columns is 65", RelvmArgumentError, given | {"columns": 65}),
-        Mistake(
-            name,
-            (a, tensor("u8", "4, 16, 16"), scales, scales),
-            "b has panels of 16 columns, expected 64",
+            int8,
+            (tensor("i32", "3, 9"), b, scales, scales),
+            "a has rows of 9 words, expected 12 for 2 blocks of 16 elements",
             RelvmShapeError,
             given,
         ),
-        Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
-        Mistake(
-            name,
-            (a, b, scales, scales),
-            "block is 7, but a block of 4-bit elements must fill whole bytes",
-            RelvmArgumentError,
-            given | {"block": 7},
-        ),
+        Mistake("quantize_blocks", (b,), "x is i32[1, 4, 64], expected f32", attributes={"block": 16}),
+        Mistake("quantize_blocks", (a,), "block is 6, expected a positive", RelvmArgumentError, {"block": 6}),
+        Mistake("quantize_blocks", (tensor("f32", "n"),), "a known last dimension", RelvmShapeError, {"block": 4}),
     ]
+    for name, left in ((quant, a), (int8, words)):
+        mistakes += [
+            Mistake(name, (left, a, scales, scales), "b is f32[3, 32], expected i32 of rank 3", attributes=given),
+            Mistake(name, (left, b, b, scales), "scales is i32[1, 4, 64], expected f32 of rank 3", attributes=given),
+            Mistake(
+                name,
+                (left, b, scales, tensor("f32", "1, 1, 64")),
+                "expected shape [1, 2, 64] (panels, blocks, columns)",
+                RelvmShapeError,
+                given,
+            ),
+            Mistake(name, (left, b, scales, scales), "columns is 65", RelvmArgumentError, given | {"columns": 65}),
+            Mistake(
+                name,
+                (left, tensor("i32", "4, 4, 16"), scales, scales),
+                "b has panels of 16 columns, expected 64",
+                RelvmShapeError,
+                given,
+            ),
+            Mistake(
+                name,
+                (left, tensor("i32", "1, 5, 64"), scales, scales),
+                "b has 5 words in a column, expected a multiple of 2",
+                RelvmShapeError,
+                given,
+            ),
+            Mistake(name, (left, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
+            Mistake(
+                name,
+                (left, b, scales, scales),
+                "block is 12, but a block of 4-bit elements must be a positive multiple of 8",
+                RelvmArgumentError,
+                given | {"block": 12},
+            ),
+        ]
+    return mistakes
 
 
 def _recurrent() -> list[Mistake]:

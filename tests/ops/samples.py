@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from ops.byte_samples import block_samples, integer_convolution_samples, integer_samples
+from ops.byte_samples import block_row_samples, block_samples, integer_convolution_samples, integer_samples
 from ops.list_samples import list_samples
 from ops.place_samples import indexing_samples, position_samples, shape_samples, tree_samples
 from ops.region_samples import bit_samples, region_samples, row_samples, sampled_samples, suppression_samples
@@ -413,7 +413,7 @@ def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dty
 
 
 def quantisation_samples() -> Iterator[Sample]:
-    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9)):
+    for shape in ((), (1,), (7,), (3, 130), (2, 0, 3), (5, 1, 9), (9, 1025)):  # the last has several chunks
         yield Sample("dynamic_quantize", (array("f32", *shape, special=False),))
     for x in ([0.0, 0.0], [1.0, 2.0, 7.5], [-3.0, -1.0], [0.5, -np.nan, 2.5, -1.5], [np.inf, 1.0, -2.0], [3e38, -3e38]):
         yield Sample("dynamic_quantize", (np.array(x, np.float32),))
@@ -474,6 +474,7 @@ SAMPLES: tuple[Sample, ...] = tuple(
         tree_samples(),
         scalar_samples(),
         integer_samples(),
+        block_row_samples(),
         block_samples(),
         integer_convolution_samples(),
         quantisation_samples(),

@@ -17,36 +17,45 @@ from relvm.ir.expr import Expr, constant
 from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks
 
 _MICROSOFT = "com.microsoft"
+_INT8_LEVEL = 4  # the value of accuracy_level that allows activations of 8 bits
 
 
 @converts("MatMulNBits", domain=_MICROSOFT)
 def _matmul_bits(node: OnnxNode) -> Expr:
     """Inputs: a; the weights, of shape (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype
-    of a; a bias."""
+    of a; a bias.  With accuracy_level 4, a is rounded to 8 bits, block by block.  Otherwise, all arithmetic is in f32.
+    """
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
     if node.has(4):
         raise RelvmUnsupportedError("the input g_idx is not supported")
     if bits not in BITS:
         raise RelvmUnsupportedError(f"bits is {bits}, expected one of {', '.join(map(str, BITS))}")
-    if not all(isinstance(size, int) and size > 0 for size in (columns, depth, block)) or block % 8 or depth % 8:
+    if (
+        not all(isinstance(size, int) and size > 0 for size in (columns, depth, block))
+        or block % (32 // bits)
+        or depth % 8
+    ):
         raise RelvmUnsupportedError(
-            f"K is {depth}, N is {columns} and block_size is {block}; they must be positive, and K and block_size"
-            " multiples of 8"
+            f"K is {depth}, N is {columns} and block_size is {block}; they must be positive, K a multiple of 8, and"
+            f" block_size a multiple of {32 // bits}"
         )
     blocks = -(-depth // block)
     packed = _array_of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
     scales = _array_of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
-    numbers = pack_blocks(_unpack_rows(packed, bits)[:, :depth].T, bits)
+    numbers = pack_blocks(_unpack_rows(packed, bits)[:, :depth].T, bits, block)
     factors, zeros = (
         constant(pack_block_values(np.ascontiguousarray(values.T)))
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
     a, own = shaped_input(node, 0).cast(F32), node.type(0).known_dtype
     a = TensorExpr(node, node.graph.with_shape(a.expr, (*a.shape[:-1], depth)))
-    result = a.apply(
-        ops.matmul_blockwise_quant, constant(numbers), factors, zeros, columns=columns, bits=bits, block=block
-    )
+    matrix = (constant(numbers), factors, zeros)
+    sizes = {"columns": columns, "bits": bits, "block": block}
+    if node.attribute("accuracy_level", 0) == _INT8_LEVEL:
+        result = a.apply(ops.quantize_blocks, block=block).apply(ops.matmul_blockwise_int8, *matrix, **sizes)
+    else:
+        result = a.apply(ops.matmul_blockwise_quant, *matrix, **sizes)
     return (result + input_tensor(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
 
