@@ -131,22 +131,14 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_low_bits(rvm_words words, int bits
   return __builtin_convertvector(words & ((1 << bits) - 1), rvm_lanes);
 }
 
-/* Sets RVM_TILE_VECTORS vectors of `rows` rows of a tile to 0. */
-static inline RVM_ALWAYS_INLINE void rvm_clear_part(float *tile, int rows) {
-#pragma GCC unroll 4
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < RVM_TILE_VECTORS; v++)
-      *(rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES) = (rvm_lanes){0};
-}
-
 /* Adds the products of number i of the words, for `rows` rows of `a` with elements at a[r * a_stride + i]. */
 static inline RVM_ALWAYS_INLINE void rvm_add_number(rvm_lanes sum[RVM_QUANTIZED_ROWS][4], const rvm_words words[4],
                                                     const rvm_block_values *values, int rows, int bits, int i,
                                                     const float *a, int64_t a_stride) {
 #pragma GCC unroll 4
   for (int v = 0; v < RVM_TILE_VECTORS; v++) {
-    const rvm_lanes value = rvm_low_bits(words[v] >> RVM_BIT_OF_NUMBER(i, bits), bits) - values->zero[v];
+    const rvm_lanes number = rvm_low_bits(words[v] >> RVM_BIT_OF_NUMBER(i, bits), bits);
+    const rvm_lanes value = (number - values->zero[v]) * values->scale[v];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) sum[r][v] = rvm_fma_lanes(a[r * a_stride + i], value, sum[r][v]);
   }
@@ -160,14 +152,12 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
   const int64_t depth = args->depth, block = args->block, a_stride = args->a_stride;
   const float *a = args->a;
   const int32_t *b = args->b + column;
-  float *const tile = args->tile + column;
-  rvm_clear_part(tile, rows);
+  rvm_lanes sum[RVM_QUANTIZED_ROWS][4];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_lanes){0};
   for (int64_t number = 0, first = 0; first < depth; number++, first += block) {
-    rvm_lanes sum[RVM_QUANTIZED_ROWS][4];
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_lanes){0};
     const rvm_block_values values =
         rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, number, column);
     int64_t rest = depth - first < block ? depth - first : block;
@@ -178,20 +168,17 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
 #pragma GCC unroll 16
       for (int i = 0; i < count; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
     }
-    if (rest > 0) {
-      rvm_words words[4];
+    if (rest == 0) continue;
+    rvm_words words[4];
 #pragma GCC unroll 4
-      for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
-      for (int i = 0; i < (int)rest; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < RVM_TILE_VECTORS; v++) {
-        rvm_lanes *const out = (rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES);
-        *out = *out + sum[r][v] * values.scale[v];
-      }
+    for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
+    for (int i = 0; i < (int)rest; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
   }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < RVM_TILE_VECTORS; v++)
+      *(rvm_lanes *)(args->tile + r * RVM_PANEL_WIDTH + column + v * RVM_LANES) = sum[r][v];
 }
 
 /* Adds to each sum the products of the four unsigned bytes of `numbers`, of which each has `bits` bits, and the four
@@ -250,7 +237,11 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
   const int32_t *a = args->a, *b = args->b + column, *const a_scales = a + blocks * (args->block / 4);
   const int32_t *const a_sums = a_scales + blocks;
   float *const tile = args->tile + column;
-  rvm_clear_part(tile, rows);
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < RVM_TILE_VECTORS; v++)
+      *(rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES) = (rvm_lanes){0};
   for (int64_t number = 0; number < blocks; number++) {
     rvm_words sum[RVM_QUANTIZED_ROWS][4];
 #pragma GCC unroll 4
@@ -309,10 +300,9 @@ RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   The result is the sum, in order of the blocks, of (sum of a * (q - zero)) * scale.  The products of a block are added
-   in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to RVM_QUANTIZED_ROWS. depth:
-   the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits. zeros_are_bytes: 1 if zeros are bytes,
-   0 if they are floats. */
+   The products are added in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to
+   RVM_QUANTIZED_ROWS.  depth: the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.
+   zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
 static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
   RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, f32)
 }
@@ -372,16 +362,14 @@ static inline float rvm_quantized_zero(const void *zeros, int64_t are_bytes, int
 static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *a) {
   for (int64_t r = 0; r < a->rows; r++)
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
-      float result = 0;
-      for (int64_t first = 0, at = j; first < a->depth; first += a->block, at += RVM_PANEL_WIDTH) {
+      float sum = 0;
+      for (int64_t p = 0; p < a->depth; p++) {
+        const int64_t at = p / a->block * RVM_PANEL_WIDTH + j;
         const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
-        const int64_t end = first + a->block < a->depth ? first + a->block : a->depth;
-        float sum = 0;
-        for (int64_t p = first; p < end; p++)
-          sum = RVM_FMA_F32(a->a[r * a->a_stride + p], (float)rvm_quantized_number(a->b, a->bits, p, j) - zero, sum);
-        result += sum * a->scales[at];
+        const float value = ((float)rvm_quantized_number(a->b, a->bits, p, j) - zero) * a->scales[at];
+        sum = RVM_FMA_F32(a->a[r * a->a_stride + p], value, sum);
       }
-      a->tile[r * RVM_PANEL_WIDTH + j] = result;
+      a->tile[r * RVM_PANEL_WIDTH + j] = sum;
     }
 }
 

@@ -4,8 +4,7 @@ of rows.
 The quantized matrix stays packed in memory, in panels.  A panel is a group of adjacent columns.  The operators:
 
     matmul_blockwise_quant  f32 arithmetic.  The kernel dequantizes one panel at a time, when the product reads the
-                            panel.  A product of few rows converts numbers in registers instead, and multiplies the sum
-                            of a block by the scale.
+                            panel.  A product of few rows dequantizes numbers in registers instead.
     quantize_blocks         quantizes the left matrix to 8 bits, block by block.
     matmul_blockwise_int8   the product of this matrix and the packed one: integer arithmetic within a block.
 """
@@ -35,7 +34,7 @@ from relvm.tables import kernel_constant
 BITS = (2, 4, 8)
 _ROWS = kernel_constant("QUANTIZED_ROWS")
 WIDTH = kernel_constant("PANEL_WIDTH")
-FEW_ROWS = 12  # more rows use each dequantized number often enough to store it in a panel (measured)
+_FEW_ROWS = 12  # more rows use each dequantized number often enough to store it in a panel (measured)
 _MIN_TILES = 8  # minimum number of tiles in a part; the tiles of a panel share its numbers in a cache
 _WORD = 32  # bits
 _SMALLEST = np.float32(2.0**-100)  # a block of smaller elements counts as zeros
@@ -170,7 +169,7 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    few = k.let("few", rows <= FEW_ROWS)
+    few = k.let("few", rows <= _FEW_ROWS)
     with k.branch(few):
         _for_each_tile(k, a, b.shape[0], columns, depth * WIDTH // 4, result, write)
     with k.branch(few.logical_not()):
@@ -202,9 +201,6 @@ def matmul_blockwise_quant(
 ) -> TensorType:
     """The product of a and the dequantized matrix (q - zero) * scale.  q is a quantized matrix of shape (k, columns).
     Each column of q is divided into blocks of `block` elements, and each block has a scale and a zero point.
-
-    With up to 12 rows, the sum of the products a * (q - zero) of a block is multiplied by the scale.  With more rows,
-    the elements of the matrix are dequantized first.  The two results differ by rounding.
 
     a: an f32 tensor of shape (..., k).
     b: an i32 tensor of shape (panels, k * bits / 32, 64), the result of `pack_blocks` for q.  A panel consists of 64
