@@ -175,7 +175,6 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-<<<<<<< HEAD
 static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm_direct_tile_f32_buffers *buffers,
                                    const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1 && args.depth <= OFFSETS);
@@ -199,16 +198,6 @@ static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm
   return RVM_MICRO_DONE;
 }
 
-/* Refuses the call unless `bits` is valid, and `groups` rows of bytes of a panel, with their scales and zero points,
-   are in the buffers. */
-#define EXPECT_QUANTIZED_PANEL(groups)                                                                  \
-  EXPECT((args.bits == 2 || args.bits == 4 || args.bits == 8) && args.block_groups >= 1);               \
-  const int64_t last_block = (groups) > 0 ? ((groups) - 1) / args.block_groups * args.block_stride : 0; \
-  const int64_t values = (groups) > 0 ? last_block + RVM_PANEL_WIDTH : 0;                               \
-  const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);                                   \
-  EXPECT_ELEMENTS(1, b, 0, (groups) * RVM_PANEL_WIDTH);                                                 \
-  EXPECT_ELEMENTS(sizeof(float), scales, 0, values);                                                    \
-=======
 /* Refuses the call unless `bits` and `block` are valid, and `depth` rows of a quantized panel, with their scales and
    zero points, are in the buffers. */
 #define EXPECT_QUANTIZED_PANEL(depth)                                               \
@@ -219,7 +208,6 @@ static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm
   const size_t zero_bytes = args.zeros_are_bytes ? 1 : sizeof(float);               \
   EXPECT_RANGE(b, 0, ((depth) + word_count - 1) / word_count * RVM_PANEL_WIDTH);    \
   EXPECT_RANGE(scales, 0, values);                                                  \
->>>>>>> 072c00b1262d644a25b9d6375a6215fb10e53c1c
   EXPECT_ELEMENTS(zero_bytes, zeros, 0, values)
 
 static int run_rvm_quantized_tile_f32(rvm_quantized_tile_f32_arguments args,
