@@ -13,7 +13,7 @@
 
 #include "gemm_f32.h"
 
-#if defined __SSSE3__
+#if defined __SSE2__
 #include <immintrin.h>
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
 #include <arm_neon.h>
@@ -165,7 +165,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
       rvm_words words[4];
 #pragma GCC unroll 4
       for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
-#pragma GCC unroll 16
+#pragma GCC unroll 4
       for (int i = 0; i < count; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
     }
     if (rest == 0) continue;
@@ -204,15 +204,17 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
 #elif defined __AVX2__ && !defined __AVX512F__
 #define RVM_BYTES(name, ...) ((rvm_words)_mm256_##name(__VA_ARGS__))
   typedef __m256i integers;
-#elif defined __SSSE3__ && !defined __AVX__
+#elif defined __SSE2__ && !defined __AVX__
 #define RVM_BYTES(name, ...) ((rvm_words)_mm_##name(__VA_ARGS__))
   typedef __m128i integers;
 #endif
 #ifdef RVM_BYTES
+#ifdef __SSSE3__
   if (bits < 8) { /* two products of 4 and 8 bits fit 16 bits */
     const rvm_words pairs = RVM_BYTES(maddubs_epi16, (integers)numbers, (integers)left);
     return sum + RVM_BYTES(madd_epi16, (integers)pairs, (integers)((rvm_words){0} + 0x00010001));
   }
+#endif
   const rvm_words even = RVM_BYTES(srai_epi16, (integers)RVM_BYTES(slli_epi16, (integers)left, 8), 8);
   const rvm_words odd = RVM_BYTES(srai_epi16, (integers)left, 8);
   return sum + RVM_BYTES(madd_epi16, (integers)(numbers & 0x00FF00FF), (integers)even) +
