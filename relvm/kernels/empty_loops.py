@@ -124,7 +124,12 @@ class _Guards:
 
 def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
     """Return the sets that contain no other one.  Sets with the dimension 0 are omitted."""
-    possible = list(dict.fromkeys(dims for dims in required if 0 not in dims))
+    possible: dict[_Dims, None] = {}
+    for dims in required:
+        if not dims:
+            return [_NONE]  # all others contain it, and most kernels need not look for them
+        if 0 not in dims:
+            possible[dims] = None
     return [dims for dims in possible if not any(other < dims for other in possible)]
 
 
