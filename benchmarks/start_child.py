@@ -1,6 +1,6 @@
 """Measure a runtime in a separate process, for benchmarks/start.py.
 
-The command is `python -m benchmarks.start_child first|again relvm|onnxruntime MODEL INPUTS.npz`.  The process imports
+The command is `python -m benchmarks.start_child first|whole relvm|onnxruntime MODEL INPUTS.npz`.  The process imports
 nothing that the runtime does not need.
 """
 
@@ -41,11 +41,12 @@ RUNTIMES = {"relvm": _relvm, "onnxruntime": _onnxruntime}
 def _import(who: str) -> None:
     """Import everything that a runtime needs for its first result."""
     if who == "relvm":
-        import onnx  # noqa: F401
-
         import relvm.compiler.build
-        import relvm.frontend.onnx
         import relvm.model  # noqa: F401
+        from relvm.frontend.onnx.registry import converter_for, supported_operators
+
+        for name in supported_operators():
+            converter_for(*name.rpartition(".")[::2])
     else:
         import onnxruntime  # noqa: F401
 

@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import relvm.errors
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmArgumentError,
     RelvmError,

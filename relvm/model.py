@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relvm.bytecode.program import input_names, signature_entry
-from relvm.compiler.adapt import adapt
 from relvm.compiler.build_model import Dims, build_model, build_program, expect_to_build
 from relvm.compiler.upgrade import compile_in_background
+from relvm.data_classes import dataclass
 from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
     RelvmArgumentError,
@@ -553,6 +552,8 @@ def load_model(
         if _is_executable(model):
             given = {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target, "limits": limits}
             expect_to_build(model, given)
+            from relvm.compiler.adapt import adapt  # a model from the cache needs no adaptation
+
             return Model(adapt(load(model, trust_native=trust_native, elsewhere=True)), **options)
     elif isinstance(model, bytearray | memoryview):
         model = bytes(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -52,6 +53,11 @@ def dtype_number(dtype: np.dtype) -> int:
     return number
 
 
+def is_masked_array(value: object) -> TypeGuard[np.ma.MaskedArray]:
+    """Return whether `value` is a masked array of NumPy."""
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)  # accessing np.ma would import it
+
+
 def plain_array(array: np.ndarray) -> np.ndarray:
     """Return an array that is C-contiguous, aligned, in native byte order and with canonical elements.
 
@@ -59,7 +65,7 @@ def plain_array(array: np.ndarray) -> np.ndarray:
 
     Raise RelvmTypeError if the dtype is not in csrc/tables/dtypes.def, an object is not a str, or elements are masked.
     """
-    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # accessing np.ma would import it
+    if is_masked_array(array):
         if np.ma.is_masked(array):
             raise RelvmTypeError("masked arrays are not supported; pass array.filled(value)")
         array = array.data

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, expect_choice
 from relvm.quoting import c_identifier
 from relvm.tables import find_header

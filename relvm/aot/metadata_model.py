@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, MemoryKind, Port, ScalarVar, TensorStorage
 from relvm.aot.lower.kernel_scratch import KernelScratch
 from relvm.aot.lower.place_storage import FunctionPlacement
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim

@@ -7,7 +7,7 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from relvm.bytecode.program import (
     immediate,
     register,
 )
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmFormatError,
     RelvmNameError,

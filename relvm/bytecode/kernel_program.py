@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmFormatError
 
 VERSION = 1

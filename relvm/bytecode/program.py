@@ -6,12 +6,13 @@ encode.py encodes a program as an executable, and asm_printer.py prints it as te
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.errors import RelvmFormatError
 from relvm.quoting import terminal

@@ -8,7 +8,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from relvm.cli.models import load_or_build
 from relvm.cli.output import flush, note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError
 from relvm.vm import VirtualMachine
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import BOOL, F16, F32, F64, I8, DType
 from relvm.ir.loop_ir import MATH_H_NAMES, Buffer, Local, Operation, Scalar, Statement
 from relvm.ir.symbolic import AnyDim, DimVar, as_var

@@ -14,7 +14,6 @@ import numpy as np
 
 from relvm.bytecode.program import FunctionEntry, NativeCode, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
-from relvm.codegen.c.module import print_c, source_text, unit_kernels
 from relvm.codegen.debug_info import debug_section
 from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
@@ -22,7 +21,6 @@ from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
 from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.target import HERE, Target, parse_target
-from relvm.compiler.toolchain import compile_native
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import (
     RelvmArgumentError,
@@ -232,6 +230,8 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
     that contains only the kernels of this unit.
     """
 
+    from relvm.codegen.c.module import unit_kernels  # a build without a C compiler does not need it
+
     def each_unit(index: int, native: NativeCode) -> None:
         if kernels := unit_kernels(lir.kernels, index):
             publish(_replacing(Program(tuple(map(_kernel_entry, kernels)), native=native), replaces))
@@ -402,6 +402,9 @@ def assemble(
         report("kernel bytecode")
         kernels = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}
     if (lir.kernels and has_c_kernels) or compiled:
+        from relvm.codegen.c.module import print_c, source_text  # a build without a C compiler needs neither module
+        from relvm.compiler.toolchain import compile_native
+
         positions = bytecode.statement_positions if debug_source else None
         text = print_c(lir, routines=compiled, kernels=has_c_kernels, statement_positions=positions)
         report("C compilation")

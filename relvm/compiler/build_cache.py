@@ -6,7 +6,6 @@ modules, the key would be a hash of the whole module.  Computing the hash takes 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import fcntl
 import functools
@@ -205,6 +204,8 @@ def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
     The file RECORD of an installed package has the same rows.   files: a dict whose keys are the paths of the files.
     Source: Python Packaging User Guide, Recording installed projects.
     """
+    import base64  # an installed package has a RECORD
+
     rows, start = [], len(os.path.dirname(package)) + 1  # os.path.relpath would be slow
     for path in files:
         with open(path, "rb") as file:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
 from relvm.runtime.array_files import read_members, translate_numpy_errors

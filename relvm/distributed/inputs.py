@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, signature_entry
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.runtime.array_files import restore_dtype
 from relvm.vm import Executable

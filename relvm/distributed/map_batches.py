@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relvm.data_classes import dataclass
 from relvm.distributed.batch import Batch, FileBatch, find_array_files, make_batches
 from relvm.distributed.output_dir import Output, OutputFolder
 from relvm.distributed.progress import progress_bar

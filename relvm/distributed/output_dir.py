@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.distributed.runner import Runner
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.runtime.array_files import save_arrays

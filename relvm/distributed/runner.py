@@ -11,11 +11,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.quoting import terminal

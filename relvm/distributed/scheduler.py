@@ -7,9 +7,9 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from relvm.data_classes import dataclass
 from relvm.distributed.batch import Batch, FileBatch, extract_deferred
 from relvm.distributed.output_dir import Output
 from relvm.distributed.runner import Runner

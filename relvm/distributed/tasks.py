@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.distributed.batch import Batch, FileBatch, load_arguments
 from relvm.distributed.output_dir import Output
 from relvm.distributed.runner import Runner, machine_of

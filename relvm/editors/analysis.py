@@ -6,10 +6,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import relvm.ops  # noqa: F401  (declares the operators)
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module
 from relvm.frontend.text.lexer import Source, Token, tokenize

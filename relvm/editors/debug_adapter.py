@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
 from relvm.explore.debugger.debug_info import is_unwritten
 from relvm.explore.debugger.debugger import Debugger

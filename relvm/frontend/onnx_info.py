@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmFormatError
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES
 from relvm.frontend.onnx_messages import Message, check_model

@@ -9,13 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from relvm.data_classes import value_record
+from relvm.data_classes import dataclass, value_record
 from relvm.errors import (
     RelvmError,
     RelvmNameError,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmTypeError, near_matches
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES

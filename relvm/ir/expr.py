@@ -20,7 +20,7 @@ from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import OBJECT, VOID, FuncType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
-from relvm.numpy_dtypes import canonical_array, plain_array, plain_bytes
+from relvm.numpy_dtypes import canonical_array, is_masked_array, plain_array, plain_bytes
 
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
@@ -568,7 +568,7 @@ def constant(value, dtype: str | DType | None = None, *, is_new: bool = False) -
 
     Raise RelvmTypeError for a masked array, and for elements that tensors do not support.
     """
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked_array(value):
         raise RelvmTypeError("constant: expected an array without a mask; use its method filled")
     array = value
     if not is_new or dtype is not None or array.base is not None or not array.flags.c_contiguous:

@@ -7,9 +7,10 @@ Every scalar has a dtype, and there are no implicit conversions.  docs/language.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType

@@ -7,10 +7,11 @@ below depends on the nesting depth of a program, not on its length.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_lines, short_text
 
 _Node = TypeVar("_Node", bound="Node")
@@ -51,7 +52,7 @@ class Printed(Displayed):
             return f"<{type(self).__name__} that cannot be printed: {type(error).__name__}: {error}>"
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Node(Printed):
     """Base class of IR nodes."""
 
@@ -61,19 +62,19 @@ class Node(Printed):
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: type[_Node]) -> type[_Node]:
     """A class decorator for nodes that are compared by identity: a node is equal only to itself."""
-    return _register(dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls))
+    return _register(dataclass(frozen=True, eq=False, repr=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)
 def value_node(cls: type[_Node]) -> type[_Node]:
     """A class decorator for nodes that are compared by value: two nodes of the class are equal if their fields are
     equal."""
-    return _register(dataclasses.dataclass(frozen=True)(cls))
+    return _register(dataclass(frozen=True)(cls))
 
 
 def _register(cls: type[_Node]) -> type[_Node]:
     # A field marked metadata={"derived": True} is not a part of the node: it is neither visited nor compared.
-    _field_names[cls] = tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("derived"))
+    _field_names[cls] = tuple(f.name for f in fields(cls) if not f.metadata.get("derived"))
     return cls
 
 
@@ -129,7 +130,7 @@ def _with_children(item: _Node, new: Iterator[Node]) -> _Node:
         value = getattr(item, name)
         if isinstance(value, Node | tuple):
             changes[name] = _replace_nodes(value, new)
-    return dataclasses.replace(item, **changes)
+    return replace(item, **changes)
 
 
 def _replace_nodes(value: Any, new: Iterator[Node]) -> Any:

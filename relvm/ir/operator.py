@@ -25,12 +25,12 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from relvm.data_classes import value_record
+from relvm.data_classes import dataclass, value_record
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Attributes, Expr, OpCall, constant

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
-from relvm.data_classes import cached_hash
+from relvm.data_classes import cached_hash, dataclass
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.quoting import terminal
 

@@ -57,13 +57,15 @@ class _Guards:
     inputs: the names of the buffers that the kernel does not write.
     local: the names of the variables and arrays that exist only inside the kernel.
     needed: for each effect of the whole kernel on an output, and each failure, the dimensions that must be positive.
+    known_changes: the results of `changes_of_loop`, by the id of the loop.
     """
 
     def __init__(self, body: tuple[Statement, ...], inputs: frozenset[str]) -> None:
         self.inputs = inputs
         self.local = _declared(body)
         self.needed: list[_Dims] = []
-        self.needed = _shortest(self.effects(body, _NONE, inputs | self.local))
+        self.known_changes: dict[int, list[tuple[str, _Dims]]] = {}
+        self.needed = _shortest(self.effects(self.changes(body), inputs | self.local))
 
     def guarded(self, body: tuple[Statement, ...], known: _Dims) -> tuple[Statement, ...]:
         """Return statements with guards.   known: dimensions that are positive where the statements run."""
@@ -78,7 +80,7 @@ class _Guards:
             ):
                 inside = known | _trip_dims(statement)
                 own = self.inputs | _declared((statement,))
-                required = _shortest(dims - inside for dims in self.effects(statement.body, _NONE, own))
+                required = _shortest(dims - inside for dims in self.effects(self.changes_of_loop(statement), own))
                 inside |= required[0] if len(required) == 1 else _NONE
                 loop = replace(statement, body=self.guarded(statement.body, inside))
                 if _NONE in required:
@@ -86,37 +88,59 @@ class _Guards:
                 return (IfThen(_any(_all(dims) for dims in required), (loop,)),) if required else ()
         return (statement,)
 
-    def effects(self, body: tuple[Statement, ...], outer: _Dims, own: frozenset[str]) -> Iterator[_Dims]:
-        """Yield, for each effect of statements, the dimensions that must be positive.
+    def effects(self, changes: list[tuple[str, _Dims]], own: frozenset[str]) -> Iterator[_Dims]:
+        """Yield, for each change that has an effect, the dimensions that must be positive.
 
-        outer: the dimensions that must be positive so that the statements run.
         own: inputs, and the variables and arrays that are not used after the guarded loop.
         """
+        for name, dims in changes:
+            yield from self.effect(name, dims, own)
+
+    def changes(self, body: tuple[Statement, ...]) -> list[tuple[str, _Dims]]:
+        """Return what statements change: names of variables and arrays, or "" for a failure.
+
+        Each name has the dimensions that must be positive so that the change happens.
+        """
+        found: dict[tuple[str, _Dims], None] = {}
+        before = _NONE  # the dimensions that the statements before this one require
         for statement in body:
             match statement:
                 case Loop() | Parallel():
-                    yield from self.effects(statement.body, outer | _trip_dims(statement), own)
+                    inner, needed = self.changes_of_loop(statement), _trip_dims(statement)
                 case IfThen(cond, then, orelse):
-                    yield from self.effects((*then, *orelse), outer | _loaded_dims(cond), own)
+                    inner, needed = [*self.changes(then), *self.changes(orelse)], _loaded_dims(cond)
                 case Let(_, value):
-                    outer |= _loaded_dims(value)
+                    before |= _loaded_dims(value)
+                    continue
                 case Store(buffer, _, value):
-                    yield from self.effect(buffer.name, outer | _factors(buffer.shape) | _loaded_dims(value), own)
+                    inner, needed = [(buffer.name, _loaded_dims(value))], _factors(buffer.shape)
                 case Assign(local, value):
-                    yield from self.effect(local.name, outer | _loaded_dims(value), own)
+                    inner, needed = [(local.name, _loaded_dims(value))], _NONE
                 case Invoke(_, args):
-                    for arg in args:
-                        if isinstance(arg, Address):
-                            yield from self.effect(arg.buffer.name, outer | _factors(arg.buffer.shape), own)
+                    buffers = [arg.buffer for arg in args if isinstance(arg, Address)]
+                    inner, needed = [(buffer.name, _factors(buffer.shape)) for buffer in buffers], _NONE
                 case Fail():
-                    yield outer
+                    inner, needed = [("", _NONE)], _NONE
+                case _:
+                    continue
+            needed |= before
+            found |= dict.fromkeys((name, dims | needed) for name, dims in inner)
+        return list(found)
+
+    def changes_of_loop(self, loop: Loop | Parallel) -> list[tuple[str, _Dims]]:
+        """Return what an iteration changes.  It is computed once, and used for the guard of each enclosing loop."""
+        if id(loop) not in self.known_changes:
+            self.known_changes[id(loop)] = self.changes(loop.body)
+        return self.known_changes[id(loop)]
 
     def effect(self, name: str, dims: _Dims, own: frozenset[str]) -> Iterator[_Dims]:
         """Yield the dimensions that must be positive so that a change of `name`, which requires `dims`, has an effect.
 
         A change of a local variable or array has an effect only if the kernel then writes an output or fails.
         """
-        if name in self.local and name not in own:
+        if not name:
+            yield dims
+        elif name in self.local and name not in own:
             yield from (dims | needed for needed in self.needed)
         elif name not in own:
             yield dims
@@ -124,7 +148,12 @@ class _Guards:
 
 def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
     """Return the sets that contain no other one.  Sets with the dimension 0 are omitted."""
-    possible = list(dict.fromkeys(dims for dims in required if 0 not in dims))
+    possible: dict[_Dims, None] = {}
+    for dims in required:
+        if not dims:
+            return [_NONE]  # all others contain it, and most kernels need not look for them
+        if 0 not in dims:
+            possible[dims] = None
     return [dims for dims in possible if not any(other < dims for other in possible)]
 
 

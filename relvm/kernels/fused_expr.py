@@ -8,10 +8,10 @@ each element, so no intermediate tensor is stored.  `relvm/kernels/loop_nest.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import Attributes, Constant, Expr, OpCall, Var
 from relvm.ir.loop_ir import Buffer, Literal, Local, Operation, Scalar, parts_of

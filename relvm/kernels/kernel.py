@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from relvm.data_classes import value_record
+from relvm.data_classes import dataclass, value_record
 from relvm.display import Displayed
 from relvm.ir.loop_ir import Buffer, Statement
 from relvm.ir.symbolic import AnyDim

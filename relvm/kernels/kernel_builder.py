@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.loop_ir import (
     Address,

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from relvm.data_classes import cached_hash, value_record
+from relvm.data_classes import cached_hash, dataclass, value_record
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.loop_ir import Literal, Scalar, as_scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim, product

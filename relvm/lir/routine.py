@@ -9,10 +9,10 @@ then transform these statements.  Bytecode and C are both printed from routines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
-from relvm.data_classes import value_record
+from relvm.data_classes import dataclass, value_record
 from relvm.display import Displayed
 from relvm.kernels.kernel import Kernel
 from relvm.quoting import terminal

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from relvm.compiler.build_model import build_onnx
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmError, RelvmInterrupted
 from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
 from relvm.model import Model, Signature, type_fields

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from relvm.ir.dtypes import F32, DType
-from relvm.tables import LETTERS, PATTERNS
+from relvm.tables import PATTERNS
 
-_FLOAT = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE | re.ASCII)
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_FLOAT = r"\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))\s*"
+_INTEGER = r"\s*[+-]?\d+\s*"
 
 
 def map_elements(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
@@ -29,6 +29,8 @@ def map_elements(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> n
 
 @cache
 def _letters(case: str) -> dict[int, int]:
+    from relvm.tables import LETTERS  # a long table, which few models need
+
     return {
         point: row.mapped + point - row.first
         for row in LETTERS
@@ -53,7 +55,7 @@ def split(text: str, delimiter: str, max_splits: int) -> list[str]:
 def parse_number(text: str, dtype: DType) -> int | float | None:
     """Parse `text` as a number of dtype `dtype`: an integer dtype, f32 or f64.  Return None if it is not such a
     number."""
-    if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
+    if not re.fullmatch(_FLOAT if dtype.is_float else _INTEGER, text, re.ASCII):
         return None
     if dtype.is_float:
         return float(np.float32(text.strip())) if dtype == F32 else float(text)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArithmeticError
 from relvm.ir.expr import (
     Binding,

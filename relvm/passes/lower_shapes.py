@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 
+from relvm.data_classes import dataclass
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     Binding,

@@ -6,9 +6,9 @@ If a pass removes a value, the origins of the value are added to the values that
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
-from relvm.data_classes import value_record
+from relvm.data_classes import dataclass, value_record
 from relvm.ir.expr import Binding, Block, Function, KernelCall, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, children
 from relvm.ir.types import VOID, TupleType

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmUnsupportedError
 
 INTEGER_FORMS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}  # the float operator of each integer operator

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, text_table
 from relvm.quoting import terminal
 

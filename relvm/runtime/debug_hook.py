@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmError, RelvmUnsupportedError
 from relvm.runtime.callbacks import calling_machine, handle_callback_error
 from relvm.runtime.convert import NIL, to_python

@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from relvm.bytecode.program import (
     register,
 )
 from relvm.bytecode.register_numbering import register_order, renumber
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,

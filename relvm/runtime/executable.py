@@ -7,7 +7,7 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -19,6 +19,7 @@ from relvm.bytecode.container import aligned_buffer, unpack_sections
 from relvm.bytecode.decode import decode, decode_constants, decode_signature
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program, callees
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_type
 from relvm.numpy_dtypes import DTYPE_NAMES, dtype_number, plain_bytes

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relvm.bytecode.program import input_names, signature_entry
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.runtime.binding import Objects
 from relvm.runtime.callbacks import calling_machine, handle_callback_error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from relvm._native import lib
 from relvm.bytecode.kernel_printer import enclosing_loops, instruction_texts
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, text_table
 from relvm.quoting import terminal
 

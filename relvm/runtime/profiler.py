@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from relvm._native import ffi, lib
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_lines, html_table, text_table
 from relvm.errors import RelvmNameError, known_names
 from relvm.quoting import terminal

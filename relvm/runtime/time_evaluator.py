@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.invoke import PreparedCall

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_box, text_table
 from relvm.quoting import html_text, terminal
 from relvm.runtime.file_io import complete_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import relvm.runtime.binding_hooks  # noqa: F401  the functions that the binding calls
 from relvm._native import ffi, lib
@@ -21,7 +21,6 @@ from relvm.errors import (
 )
 from relvm.quoting import terminal
 from relvm.runtime.convert import TUPLE
-from relvm.runtime.debug_hook import MachineDebugger
 from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
@@ -29,11 +28,14 @@ from relvm.runtime.invoke import Instrument, Invoker
 from relvm.runtime.machine_limits import expect_limit, nanoseconds, thread_count
 from relvm.runtime.packed_func import provide_all
 from relvm.runtime.print_values import print_values
-from relvm.runtime.profiler import Profile, measure
 from relvm.runtime.signature import signature_table
 from relvm.runtime.status import failure, uncopyable
-from relvm.runtime.time_evaluator import TimeEvaluator
 from relvm.tables import KINDS
+
+if TYPE_CHECKING:
+    from relvm.runtime.debug_hook import MachineDebugger
+    from relvm.runtime.profiler import Profile
+    from relvm.runtime.time_evaluator import TimeEvaluator
 
 
 class VirtualMachine(Displayed):
@@ -380,6 +382,8 @@ class VirtualMachine(Displayed):
         (3, True)
         """
         self[name]
+        from relvm.runtime.time_evaluator import TimeEvaluator  # most programs measure nothing
+
         return TimeEvaluator(lambda *call: self[name].prepared_call(*call), number, repeat, min_repeat_ms)
 
     def profile(
@@ -413,6 +417,8 @@ class VirtualMachine(Displayed):
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
+        from relvm.runtime.profiler import measure  # most programs measure nothing
+
         return measure(self[name].prepared_call(arguments, named), kernels=bool(kernels), timeline=bool(timeline))
 
     def set_instrument(self, callback: Instrument | None) -> None:
@@ -489,6 +495,8 @@ class VirtualMachine(Displayed):
         >>> machine["main"](3), seen
         (10, [0, 1, 2, 3])
         """
+        from relvm.runtime.debug_hook import MachineDebugger  # most programs use no debugger
+
         return MachineDebugger(self._runner, stop)
 
     # ---- the end ----

@@ -110,9 +110,11 @@ def _functions_of(converter: Callable[..., Any]) -> Iterator[tuple[str, ast.AST]
 
 def test_missing_attributes_have_the_default_values_of_the_schemas() -> None:
     """If several operators share a function, its default value is compared with those of all these operators."""
-    registry.import_converters()
     defaults, compared, wrong = _default_values(), set(), set()
-    for (domain, op_type), converter in registry._converters.items():
+    for name in registry.supported_operators():
+        domain, _, op_type = name.rpartition(".")
+        converter = registry.converter_for(domain, op_type)
+        assert converter is not None
         for place, tree in _functions_of(converter):
             for node in ast.walk(tree):
                 match node:

@@ -69,6 +69,7 @@ FAST = {
         "test_front_door.py",
         "test_hostile_names.py",
         "test_layers.py",
+        "test_start.py",
         "test_stages.py",
         "test_tables.py",
         "test_types.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from relvm.aot.c.constants import constants_bytes, print_constants, print_constants_type
 from relvm.aot.c.description import print_description
@@ -20,6 +19,7 @@ from relvm.aot.lower.ir import LoweredModule, TensorStorage
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
 from relvm.codegen.c.kernel import kernel_prototype, micro_kernel_headers, print_kernel
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 

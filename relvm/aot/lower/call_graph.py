@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import networkx as nx
 
 from relvm.aot.lower.unsupported import Refusals
+from relvm.data_classes import dataclass
 from relvm.ir.expr import Function, If
 from relvm.ir.visitor import function_references, inner_blocks, tail_calls
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from relvm.aot.config import CallKind
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Var
 from relvm.ir.symbolic import AnyDim, DimVar, product

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NoReturn
 
 from relvm.aot.config import AotConfig
@@ -57,6 +56,7 @@ from relvm.aot.lower.values import (
     shapes_to_tuples,
     tensors_of,
 )
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import BOOL, F64, I64, U64, DType
 from relvm.ir.expr import (

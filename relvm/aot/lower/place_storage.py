@@ -8,7 +8,7 @@ of the entry therefore contain all memory of a run, and their sizes are known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from relvm.aot.config import AotConfig, CallKind, Pool
@@ -28,6 +28,7 @@ from relvm.aot.lower.ir import (
     WriteItem,
 )
 from relvm.aot.lower.kernel_scratch import KernelScratch
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 from relvm.aot.lower.ir import DimScalar, Scalar
+from relvm.data_classes import dataclass
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Var
 from relvm.ir.symbolic import AnyDim, as_var

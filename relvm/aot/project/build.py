@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from relvm.aot.project.makefile import print_makefile
 from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_table, text_table
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_name, expect_path, expect_type, file_errors
 from relvm.ir.expr import Function, HasModule, Module, expect_module

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Function

@@ -4,8 +4,9 @@ computes."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from relvm.data_classes import dataclass
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 from relvm.ir.unique_names import unique_name

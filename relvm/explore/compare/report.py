@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from ml_dtypes import finfo
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_table, text_table
 from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import dtype_of

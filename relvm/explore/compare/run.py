@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relvm.compiler.build import build
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, known_names, near_matches
 from relvm.explore.compare.instrument_values import (
     Watched,

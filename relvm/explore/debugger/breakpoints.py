@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.errors import RelvmIndexError, RelvmNameError, known_names, near_matches
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version

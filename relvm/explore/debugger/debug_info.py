@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from relvm.bytecode.asm_parser import parse_code
 from relvm.bytecode.asm_printer import function_keys, function_texts, instruction_text
 from relvm.bytecode.program import Argument, Instruction, Program
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmFormatError
 from relvm.explore.debugger.kernel_code import KernelCode
 from relvm.tables import BUILTIN_PREFIX, OPCODES

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.explore.draw.format_value import describe_value
 from relvm.quoting import terminal, terminal_lines, terminal_message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from relvm.bytecode.kernel_printer import instruction_texts
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmNameError, near_matches
 from relvm.explore.debugger.frames import RegisterValue
 from relvm.ir.loop_ir import SUM_LANES

@@ -9,8 +9,8 @@ import itertools
 import math
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relvm.data_classes import dataclass
 from relvm.explore.draw.sugiyama import LANE, Layout, Point
 
 _LEAST_HEIGHT = 20.0  # inches; a lower graph has one column

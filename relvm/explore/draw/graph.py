@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from relvm.data_classes import dataclass
 from relvm.explore.draw.sugiyama import Point
 
 if TYPE_CHECKING:

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import networkx as nx
+
+from relvm.data_classes import dataclass
 
 Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]

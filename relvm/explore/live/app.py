@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -15,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.live.builder import MAX_SECONDS, Builder, BuildError

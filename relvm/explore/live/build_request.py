@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from relvm.codegen.c.kernel import print_kernel
 from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.module import print_c
 from relvm.compiler.toolchain import UNIT_FILE, kernel_assembly
+from relvm.data_classes import dataclass
 from relvm.explore.stages.view import Line
 from relvm.lir.routine import LirModule
 

@@ -7,7 +7,7 @@ import itertools
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from relvm.bytecode.asm_printer import function_texts, instruction_text, quoted
@@ -18,6 +18,7 @@ from relvm.codegen.c.module import print_c
 from relvm.codegen.emit_bytecode import print_bytecode
 from relvm.codegen.kernel_bytecode import print_with_sources
 from relvm.compiler.build import lower
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, text_table
 from relvm.errors import (
     RelvmIndexError,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_lines, short_text
 
 Origins = tuple[str, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError, expect_type
 from relvm.explore.draw.box_layout import box_layouts

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from relvm._native import lib
 from relvm.compiler.build import assemble
 from relvm.compiler.disk_cache import read, write
 from relvm.compiler.find_compiler import find_compiler
+from relvm.data_classes import dataclass
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32
 from relvm.ir.loop_ir import Address, Buffer, Literal

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relvm.data_classes import dataclass
 from relvm.explore.draw.graph import Item, all_items
 from relvm.ir.expr import Binding, Block, Fused
 

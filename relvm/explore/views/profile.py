@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, expect_type
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.views.machine_peak import Peaks, measured_peaks

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from relvm.compiler.build import lower
+from relvm.data_classes import dataclass
 from relvm.display import Displayed
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.selection import choose_function, run_to_stage

@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from relvm.data_classes import dataclass
 from relvm.explore.draw.graph import Graph, Item, all_items
 from relvm.explore.views.bookkeeping import hide_bookkeeping
 from relvm.ir.expr import Binding, OpCall

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmError,
     RelvmFormatError,

@@ -35,7 +35,7 @@ from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model_file
 from relvm.frontend.onnx.node_schemas import schema_of
 from relvm.frontend.onnx.ops import if_, qdq_fusion
-from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit, import_converters, supported_operators
+from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit, supported_operators
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
 from relvm.frontend.onnx.values import HostValue, Value
 from relvm.frontend.weights import Weights, as_mapping, bind_weights
@@ -49,9 +49,6 @@ from relvm.ir.expr import (
 from relvm.ir.operator import operators
 from relvm.ir.symbolic import ComplexDimError, as_var
 from relvm.ir.value_ranges import LOWER, UPPER
-
-import_converters()
-
 
 _MAX_SIZE_PARTS = 500  # a larger size is bound to a variable; the largest in benchmarks/models has 432 parts
 _MAX_SIZE_DEPTH = 50  # the same for the nesting depth

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from relvm.data_classes import record
+from relvm.data_classes import dataclass, record
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx_bytes import OnnxSource, read_external, read_source
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
-from relvm.frontend.onnx import ops
 from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.converter_modules import CONVERTER_MODULES
 from relvm.frontend.onnx.values import HostValue
 from relvm.frontend.onnx_messages import ATTRIBUTE_TYPES, Message, attribute_value
 from relvm.ir.expr import Constant, Expr, Shape, TupleItem
@@ -59,20 +58,22 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
     return declare
 
 
-def import_converters() -> None:
-    """Import every module of relvm.frontend.onnx.ops, so that all converters are registered."""
-    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
-        importlib.import_module(module.name)
-
-
 def converter_for(domain: str, op_type: str) -> Converter | None:
-    """Return the converter that is registered for an operator, or None."""
+    """Return the converter of an operator, or None.  Import the module that declares it, if it was not imported yet."""
+    if (domain, op_type) not in _converters:
+        module = CONVERTER_MODULES.get(_full_name(domain, op_type))
+        if module:
+            importlib.import_module(module)
     return _converters.get((domain, op_type))
 
 
 def supported_operators() -> list[str]:
     """Return the names of the supported operators."""
-    return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
+    return sorted(CONVERTER_MODULES.keys() | {_full_name(*operator) for operator in _converters})
+
+
+def _full_name(domain: str, op_type: str) -> str:
+    return f"{domain}.{op_type}" if domain else op_type
 
 
 @value_record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import relvm.frontend.onnx.importer  # noqa: F401  declares all converters
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmError
 from relvm.frontend.onnx.registry import converter_for, supported_operators
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype

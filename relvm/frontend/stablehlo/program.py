@@ -17,12 +17,12 @@ Attributes are plain Python values, so that converters need not know how an attr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from relvm.data_classes import record, value_record
+from relvm.data_classes import dataclass, record, value_record
 from relvm.errors import RelvmFormatError
 
 # ---- types ----

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
+from relvm.data_classes import dataclass
 from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
 from relvm.ir.symbolic import AnyDim, DimVar, known_size, product
 from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType

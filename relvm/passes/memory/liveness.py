@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections import ChainMap
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relvm.data_classes import dataclass
 from relvm.ir.expr import (
     Binding,
     Block,
