@@ -123,7 +123,7 @@ class _Guards:
 
 
 def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
-    """Return the sets that contain no other one.  Sets with the dimension 0 are omitted."""
+    """Return the sets that do not contain another one of the sets.  Sets with the dimension 0 are omitted."""
     possible = list(dict.fromkeys(dims for dims in required if 0 not in dims))
     return [dims for dims in possible if not any(other < dims for other in possible)]
 
