@@ -309,7 +309,7 @@ def expect_path(what: str, path: Any) -> None:
 
 
 def not_a_choice(got: object, choices: Iterable[str]) -> str:
-    """Return a message: `got` is not one of `choices`, which are listed, and those that are similar are suggested."""
+    """Return the message that `got` is not one of `choices`.  It lists the choices, and suggests similar ones."""
     names = list(choices)
     return f"expected one of {', '.join(names)}, got {got!r}{near_matches(str(got), names)}"
 

@@ -359,7 +359,7 @@ def matmul(a: _TensorLike, b: _TensorLike, /, *, transpose_a: bool = False, tran
 def matmul_blockwise_int8(
     a: _TensorLike, b: _TensorLike, scales: _TensorLike, zeros: _TensorLike, /, *, columns: int, bits: int, block: int
 ) -> Tensor:
-    """The product of a matrix of `quantize_blocks` and the dequantized matrix (q - zero) * scale."""
+    """The product of a result of `quantize_blocks` and the dequantized matrix (q - zero) * scale."""
 
 def matmul_blockwise_quant(
     a: _TensorLike, b: _TensorLike, scales: _TensorLike, zeros: _TensorLike, /, *, columns: int, bits: int, block: int

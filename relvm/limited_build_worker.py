@@ -85,7 +85,7 @@ def _limit_memory(max_bytes: int | None) -> None:
 def _limit_processor_time(max_seconds: float | None) -> None:
     """Limit the processor time of this process and of each process of the C compiler.
 
-    The process that started this one limits the elapsed time.  If it is killed, the build ends nevertheless.
+    The process that started this one limits the elapsed time.  If that process is killed, this limit ends the build.
     """
     most = resource.getrlimit(resource.RLIMIT_CPU)[1]
     if max_seconds is not None:

@@ -66,7 +66,8 @@ def chosen_inputs(
 
     A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
     The other symbolic sizes are chosen: typical ones first, then common ones, until `run` raises no shape or index
-    error (relvm/ir/input_chooser.py).  A note on standard error lists them, and values that are not the usual ones.
+    error (relvm/ir/input_chooser.py).  A note on standard error lists the chosen sizes, and the inputs whose random
+    elements are typical for their names or types.
 
     Parameters
     ----------

@@ -197,12 +197,13 @@ def number_registers(
     """Assign a number to each register, and to each label the index of the instruction that follows it.
 
     Return two items: a dict from each register or label to its number or index, and the tuple (number of scalar
-    registers, number of strip registers, number of view registers).
+    registers, number of strip registers, number of view registers).  The key type of the dict includes int only so that
+    any operand can be looked up: no key is an int.
 
     Scalar registers are numbered first: those of `first_scalars`, then the others.  Strips follow, then views.
 
-    Strips with disjoint live ranges can share a number, and so can views.  If a loop uses a register that is defined
-    before the loop, its live range extends to the end of the loop.
+    Strips with disjoint live ranges can share a number, and so can views whose elements have the same size.  If a loop
+    uses a register that is defined before the loop, its live range extends to the end of the loop.
     """
     numbers: dict[Reg | Label | int, int] = {reg: i for i, reg in enumerate(first_scalars)}
     scalars = len(numbers)

@@ -241,7 +241,7 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _replacing(program: Program, replaces: bytes) -> Executable:
-    """Return the executable of a program, whose native code states that it replaces an executable with a digest."""
+    """Return the executable of a program.   replaces: the digest of the executable that its native code can replace."""
     native = program.native and replace(program.native, replaces=replaces)
     return Executable.from_program(replace(program, native=native))
 

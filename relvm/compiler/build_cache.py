@@ -47,7 +47,7 @@ class CacheEntry:
 
     @property
     def name(self) -> str | None:
-        """The name of the file, or None if the digest of the sources of relvm, with which it ends, is unknown."""
+        """The name of the file, which ends with a digest of relvm's sources, or None if this digest is unknown."""
         digest = _sources_digest()
         return None if digest is None else f"{self.prefix}-{digest}"
 

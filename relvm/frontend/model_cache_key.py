@@ -1,7 +1,8 @@
 """Cache keys of modules that are imported from files (relvm/ir/cache_key.py).
 
-A key identifies the file and the import options.  Computing it does not read the graph, and normally does not import
-the onnx package, whose version it contains: the package defines some operators as functions of others.
+A key identifies the file and the import options.  It also contains the version of the onnx package, because this
+package defines some operators as functions of others.  The key is computed without reading the graph and, normally,
+without importing the onnx package.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ EXTERNAL = 1  # TensorProto.data_location of a tensor with external data
 
 
 class OnnxLimits(NamedTuple):  # named tuples are created faster than data classes, when this module is imported
-    """Limits on an ONNX file.  Reading takes memory and time in proportion to the size of the file within them.
+    """Limits on an ONNX file.  Within the limits, reading takes memory and time in proportion to the file's size.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class OnnxLimits(NamedTuple):  # named tuples are created faster than data class
     nodes
         The number of nodes in all graphs and functions.
     depth
-        The nesting depth of messages, at most 200.  protobuf itself reads files of depth 100.
+        The nesting depth of messages.  A value above 200 has no effect.  The limit of protobuf itself is 100.
     """
 
     file_bytes: int = 1 << 36
@@ -112,7 +112,10 @@ class Message:
         return name in self.__dict__
 
     def which_oneof(self) -> str | None:
-        """Return the name of the field that the message has of those that exclude each other, or None."""
+        """Return the name of the field that is set in the oneof of the message, or None.
+
+        A oneof is a group of fields of which a message has at most one.
+        """
         return next((name for name in _ONEOFS[self._type] if self.has(name)), None)
 
     def replace(self, **changes: Any) -> Message:

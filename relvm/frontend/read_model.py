@@ -41,7 +41,7 @@ def read_model(
     OSError
         The file cannot be read.
     RelvmFormatError
-        The suffix is none of these, or the file is not a regular file, not valid text or damaged.
+        The suffix is not .onnx, .relvm or .mlir, or the file is not a regular file, not valid text or damaged.
     RelvmArgumentError
         `dims` is given for another file than an ONNX model.
     RelvmError

@@ -607,7 +607,9 @@ def prim(value: bool | int | float | np.generic) -> Prim:
 def as_expr(what: str, value: Any) -> Expr:
     """Return `value` as an expression: a number becomes a scalar constant, and an array a tensor constant.
 
-    what: a description of the value, for the message.   Raise RelvmTypeError if `value` is neither of these.
+    Return an expression unchanged.  Raise RelvmTypeError for any other value.
+
+    what: a description of the value, for the message.
     """
     match value:
         case Expr():

@@ -26,7 +26,7 @@ class ChosenInputs:
 
     values: a value for each input.
     sizes: the symbolic sizes that were chosen, by name.
-    described: descriptions of the elements of inputs that are typical but not usual, by the name of the input.
+    described: descriptions of the elements of inputs that are not those of `random_array`, by the name of the input.
     """
 
     values: list[Any]
@@ -104,12 +104,13 @@ class InputChooser:
         ) from failed
 
     def _candidates(self) -> Iterator[tuple[dict[str, int], bool]]:
-        """Yield candidates for the sizes that are not given, and whether values are typical.
+        """Yield candidates for the sizes that are not given, each with whether values are typical.
 
-        The first candidate has typical sizes, and 1 for others, with typical values.  It follows with the usual values,
-        and 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch sizes and 32 for the
-        others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no size has such a name,
-        the first size counts as a batch size.
+        Values that are typical come from `typical_array`, others from `random_array`.  The first candidate has typical
+        sizes, or 1 where none is known, and typical values.  The second has the same sizes and other values.  In the
+        third, all sizes are 1.  For each common size, such as 32, two candidates follow: 1 for batch sizes and 32 for
+        the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no size has such a
+        name, the first size counts as a batch size.
         """
         typical = {name: size for name, size in typical_sizes(self.names, self.types).items() if name in self.free}
         for is_typical in (True, False):
@@ -128,7 +129,7 @@ class InputChooser:
         )
 
     def _draw(self, sizes: dict[str, int], is_typical: bool) -> tuple[list[Any], dict[str, str]]:
-        """Return a value for each input, and descriptions of those that are typical but not usual, by name."""
+        """Return a value for each input, and descriptions of those that are not from `random_array`, by name."""
         rng = np.random.default_rng(self.seed)
         values: list[Any] = []
         described: dict[str, str] = {}
@@ -149,7 +150,7 @@ class InputChooser:
 def _random_value(
     name: str, type_: Type, sizes: Mapping[str, int], rng: np.random.Generator, is_typical: bool
 ) -> tuple[Any, str]:
-    """Return a random value of a type, and a description of it if it is typical but not usual, otherwise ""."""
+    """Return a random value of a type, and a description of it, or "" if it is from `random_array`."""
     if isinstance(type_, PrimType):
         if type_.value is not None:
             return known_size(evaluate_with(type_.value, lambda var: sizes.get(var.name, 1))), ""

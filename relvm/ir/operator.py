@@ -395,9 +395,11 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def dtype_of_numbers(dtypes: Iterable[DType | None]) -> DType | None:
-    """Return the dtype of the numbers among the arguments of an operator: the first one but bool, or else bool.
+    """Return the dtype that the numbers among the arguments of an operator get.
 
-    dtypes: those of the tensors among the arguments.  None stands for an unknown dtype.
+    This is the first known dtype of a tensor other than bool, or else bool.  If no dtype is known, return None.
+
+    dtypes: the dtypes of the tensors among the arguments.  None stands for an unknown dtype.
     """
     known = [dtype for dtype in dtypes if dtype is not None]
     return next((dtype for dtype in known if not dtype.is_bool), known[0] if known else None)

@@ -59,9 +59,10 @@ def thread_updates(module: Module) -> Module:
     Raises
     ------
     RelvmTypeError
-        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  Or a call that
-        updates an argument is part of a larger expression.  Or a function that updates a parameter is declared pure or
-        used as a value, or the type of the parameter is not supported (`_Threading.check_parameters`).
+        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  The error is also
+        raised if a call that updates an argument is part of a larger expression, if a function that updates a parameter
+        is declared pure or used as a value, or if the type of the parameter is not supported
+        (`_Threading.check_parameters`).
     RelvmArgumentError
         A call updates the same variable twice.
     """
@@ -318,7 +319,8 @@ class _Threading:
     def finish_block(self, bindings: Sequence[AnyBinding], values: Sequence[Expr]) -> Block:
         """Return a block whose result is the only item of `values`, or a tuple of several.
 
-        If the last bindings take exactly this tuple apart, the result is that tuple itself, which keeps tail calls.
+        If the last bindings only take the items of this tuple from an existing tuple, the result is the existing tuple.
+        A call that computes it then remains a tail call.
         """
         if len(values) == 1:
             return Block(tuple(bindings), values[0])
@@ -456,8 +458,10 @@ _NOTHING = Tuple(())
 
 
 def _tensors(expr: Expr, type_: Type) -> Iterator[Expr]:
-    """Yield the tensors in a value of `type_`, and the parts that can be or contain tensors, but whose type does not
-    tell which."""
+    """Yield the tensors in a value of `type_`, and the parts whose type only allows that they are or contain tensors.
+
+    These are optionals, lists and objects.
+    """
     match type_:
         case TupleType(fields):
             for i, field in enumerate(fields):

@@ -604,7 +604,7 @@ def _check_result(body: Expr, type_: Type) -> Block:
 
 
 def _is_wider(annotation: Type, inferred: Type) -> bool:
-    """Return whether the inferred type of a value says all that its annotation says.
+    """Return whether the annotation of a value states nothing beyond its inferred type, and can be dropped.
 
     A list or an optional keeps its annotation, which determines what can be stored in it later.  A function keeps an
     annotated result type that is more specific than its own, because the results of its calls are checked against it.

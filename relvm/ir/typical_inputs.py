@@ -25,7 +25,7 @@ _IMAGE_WORDS = {"image", "images", "img", "pixel", "pixels"}
 
 
 def typical_sizes(names: Sequence[str], types: Sequence[Type]) -> dict[str, int]:
-    """Return a typical size for each symbolic size that names and types tell something about, by its name.
+    """Return a typical size for each symbolic size for which names or types suggest one, by the name of the size.
 
     names, types: the names and the types of the inputs.
     """

@@ -147,7 +147,7 @@ class _Guards:
 
 
 def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
-    """Return the sets that contain no other one.  Sets with the dimension 0 are omitted."""
+    """Return the sets that do not contain another one of the sets.  Sets with the dimension 0 are omitted."""
     possible: dict[_Dims, None] = {}
     for dims in required:
         if not dims:

@@ -131,7 +131,7 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Scalar:
-        """Return a new variable that has the value `value` and is never assigned.
+        """Return a new variable with the value `value`.  Do not assign to it: `variable` returns one for assignments.
 
         If `value` is an i64 literal, return the literal itself instead of a variable.
 

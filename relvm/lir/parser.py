@@ -185,7 +185,7 @@ def _parse_block(
 ) -> tuple[tuple[Statement, ...], int]:
     """Parse the statements of a block.  Return them and the position of the line after the block.
 
-    indent: the indentation of the block.   places: receives the places of what each statement uses.
+    indent: the indentation of the block.   places: a dict to which the places of the statements are added.
     """
     statements: list[Statement] = []
     start = position
@@ -317,7 +317,8 @@ def _function_table(names: list[str], bodies: list[tuple[Statement, ...]]) -> tu
 class _Verifier:
     """Checks statements.
 
-    places: for each statement, by its id, its own place and the places of its operands; for an `if`, only the latter.
+    places: a dict from the id of each statement to its places (line and column): that of the statement itself, then
+    those of its operands.  For an `if`, there are only those of its operands.
     functions: the function table.
     parameter_counts: the number of parameters of each routine and known kernel.
     constants: the constant table, or None if it is unknown.

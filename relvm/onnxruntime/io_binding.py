@@ -80,7 +80,8 @@ class IOBinding:
         """Request an output, and bind it to memory of the caller if `buffer_ptr` is given.
 
         name: the output.
-        device_type: "cpu", or the device of the result, which relvm computes on the CPU.
+        device_type: the kind of device.  If `buffer_ptr` is given, it must be "cpu".  Otherwise any kind is accepted,
+        and the result is in memory of the CPU.
         device_id: ignored.
         element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
         shape: the sizes.
@@ -160,7 +161,8 @@ class IOBinding:
 class SessionIOBinding(IOBinding):
     """The binding of onnxruntime.capi.onnxruntime_pybind11_state, to which the attribute `_iobinding` refers.
 
-    Devices are single arguments, and `session` is the attribute `_sess` of an InferenceSession.
+    Its methods take a device as one argument, not as `device_type` and `device_id`.  The parameter `session` of the
+    constructor is the attribute `_sess` of an InferenceSession.
     """
 
     def __init__(self, session: Any) -> None:

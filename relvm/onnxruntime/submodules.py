@@ -1,7 +1,7 @@
 """Submodules of onnxruntime that relvm does not have, such as onnxruntime.quantization.
 
-They are Python code that uses the API of onnxruntime.  If onnxruntime is installed, they are imported from there, and
-run on relvm.  The C library of onnxruntime is not loaded.
+These submodules are Python code that uses the API of onnxruntime.  If onnxruntime is installed, they are imported from
+there, and run on relvm.  The C library of onnxruntime is not loaded.
 """
 
 from __future__ import annotations
@@ -48,19 +48,21 @@ def _installed_folders() -> list[str]:
 
 
 def add_finder() -> None:
-    """Let imports find the submodules."""
+    """Make the submodules of an installed onnxruntime importable."""
     sys.meta_path.insert(0, _SubmoduleFinder)
 
 
-def remove_finder(replaced: dict[str, ModuleType]) -> None:
-    """Undo `add_finder`, and forget the submodules that were imported.
+def remove_finder(replacements: dict[str, ModuleType]) -> None:
+    """Undo `add_finder`, and remove all modules of onnxruntime, including relvm's replacements, from sys.modules.
 
-    replaced: relvm's modules by the names under which they were imported.  They are forgotten, too.
+    Submodules from the installed onnxruntime are also removed from the attributes of relvm's modules.
+
+    replacements: a dict from a name, such as "onnxruntime.capi", to the module of relvm that is imported under it.
     """
     if _SubmoduleFinder in sys.meta_path:
         sys.meta_path.remove(_SubmoduleFinder)
     for name in [name for name in sys.modules if name == _NAME or name.startswith(f"{_NAME}.")]:
         parent, _, own = name.rpartition(".")
-        if parent in replaced and name not in replaced:
-            replaced[parent].__dict__.pop(own, None)
+        if parent in replacements and name not in replacements:
+            replacements[parent].__dict__.pop(own, None)
         del sys.modules[name]

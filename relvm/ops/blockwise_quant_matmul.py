@@ -365,12 +365,13 @@ def _numpy_matmul_blockwise_int8(
 def matmul_blockwise_int8(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
-    """The product of a matrix of `quantize_blocks` and the dequantized matrix (q - zero) * scale.  q is a quantized
+    """The product of a result of `quantize_blocks` and the dequantized matrix (q - zero) * scale.  q is a quantized
     matrix of shape (k, columns).
 
-    The products of a block are added as integers: with the scale and the sum of the bytes of a block of `a`, the
-    result is the sum, in order of the blocks, of (dot - zero * sum) * (scale * scale of `a`).  dot is the sum of
-    products, modulo 2^32.  Each operation is rounded to f32, so all processors give the same result.
+    An element of the result is the sum over all blocks, in order, of (dot - zero * sum) * (scale * scale_a).  dot is
+    the sum of the products of the bytes of a block of `a` and a block of q, an integer modulo 2^32.  `sum` is the sum
+    of the bytes of the block of `a`, and scale_a is its scale.  Each operation on floats is rounded to f32, so all
+    processors give the same result.
 
     a: an i32 tensor of shape (..., blocks * (block / 4 + 2)), the result of `quantize_blocks` with the same block.
     b, scales, zeros, columns, bits, block: as in `matmul_blockwise_quant`.

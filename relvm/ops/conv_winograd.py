@@ -31,8 +31,10 @@ MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 
 def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, spread: int) -> Scalar:
-    """Return whether the Winograd algorithm takes less time than a matrix product, with im2col, of windows in place or
-    direct.
+    """Return whether the Winograd algorithm takes less time than each of the alternatives.
+
+    The alternatives are a matrix product with an im2col matrix, a product of windows in place, and a direct
+    convolution.
 
     The result is a literal if the sizes are literals.  The same rule therefore applies at compile time and at run time.
     The unit of the estimated times is a multiplication and addition of the Winograd algorithm.  The other constants are

@@ -150,9 +150,9 @@ def _window(call: OpCall) -> Window:
 
 
 def _pack_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    """Choose the algorithm of a convolution with constant filters, and pack these.
+    """Choose the algorithm of a convolution with constant filters, and pack the filters for it.
 
-    If the choice depends on symbolic sizes, the kernel makes it.
+    If the choice depends on symbolic sizes, the kernel chooses at run time.
     """
     weights, window, (x, _) = _constant_value(call, 1), _window(call), call.args
     in_tiles = _is_winograd_faster(call, weights, window)

@@ -170,7 +170,10 @@ def _moved_axes(graph: Any, node: Any, order: tuple[int | None, ...]) -> tuple[i
 
 
 def _constant_integers(graph: Any, name: str) -> list[int] | None:
-    """Return the elements of an integer constant of a graph or of the graphs inside it."""
+    """Return the elements of the integer constant `name`, or None if there is no such constant.
+
+    The constant is an initializer or a Constant node, in `graph` or in the graphs inside it.
+    """
     from onnx import numpy_helper
 
     for each in all_graphs(graph):
@@ -232,7 +235,7 @@ def _read_names(graph: Any) -> Iterator[str]:
 def with_constant_weights(model: Any) -> Any:
     """Return a model in a form in which all weights are initializers, which no input can replace.
 
-    Functions of the model are inlined, and nodes Constant become initializers.
+    Functions of the model are inlined, and Constant nodes become initializers.
     """
     import onnx.inliner
 
@@ -281,7 +284,7 @@ def with_opset(model: Any, opset: int) -> Any:
 
 
 def remove_unused_domains(model: Any) -> None:
-    """Remove the opsets of a model to which no operator belongs."""
+    """Remove the opset imports of domains to which no operator of the model belongs."""
     used = {node.domain for node in all_nodes(model.graph)} | {"", "ai.onnx"}
     kept = [each for each in model.opset_import if each.domain in used]
     del model.opset_import[:]
@@ -291,8 +294,8 @@ def remove_unused_domains(model: Any) -> None:
 def count_operators(graph: Any) -> dict[str, tuple[int, int]]:
     """Count the operators of a quantized graph by type: the quantized ones, and the others.
 
-    An operator is quantized if its weights are quantized, or if its inputs and its results are.  The result contains
-    the types that have weights, and those with at least one quantized operator.
+    An operator is quantized if its weights are quantized, or if its inputs and results are quantized.  The result
+    contains the types that have weights, and those with at least one quantized operator.
     """
     counts: dict[str, list[int]] = {}
     _count(graph, {}, {}, counts)
@@ -329,9 +332,11 @@ def _count(graph: Any, producers: dict[str, Any], dtypes: dict[str, int], counts
 
 
 def _is_dequantized(name: str, producers: dict[str, Any], dtypes: dict[str, int], is_direct: bool = True) -> bool:
-    """Return whether a value is the result of DequantizeLinear, or consists of such results for constants.
+    """Return whether a value is the result of DequantizeLinear, or consists of moved elements of such results.
 
-    is_direct: whether the value itself is the one of interest, so that it can be computed.
+    If the elements are moved, they count only if they are dequantized constants.
+
+    is_direct: False in recursive calls, for a value whose elements have been moved.
     """
     node = producers.get(name)
     if node is None:

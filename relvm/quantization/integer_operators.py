@@ -227,7 +227,10 @@ def _with_infinite_constants(graph: Any) -> list[str]:
 
 
 def _loaded(path: Path) -> Any:
-    """Read a model that the tools have written.  They order its nodes as if subgraphs used no values of the graph."""
+    """Read a model that the tools have written, and sort its nodes.
+
+    The tools order the nodes as if subgraphs used no values of the graph.
+    """
     import onnx
 
     model = onnx.load(path)
@@ -249,7 +252,7 @@ def _save(model: Any, path: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Context manager: omit the warnings of ONNX Runtime and its tools, which are about the models in between."""
+    """Context manager: omit the warnings of ONNX Runtime and its tools, which are about intermediate models."""
     import onnxruntime
 
     before = logging.root.manager.disable

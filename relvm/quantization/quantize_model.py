@@ -90,7 +90,8 @@ def quantize(
         An argument is invalid, or mode "static" has no calibration data.
     RelvmUnsupportedError
         The model is already quantized, contains no weights that the mode can quantize, or cannot be converted to the
-        opset that the mode needs.  Or the package onnx or onnxruntime is missing: pip install 'relvm[quantize]'.
+        opset that the mode needs.  The error is also raised if the package onnx or onnxruntime is missing: pip install
+        'relvm[quantize]'.
     RelvmFormatError
         The model is not an ONNX model.
     RelvmError

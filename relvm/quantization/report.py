@@ -20,9 +20,9 @@ class OperatorCount:
     Attributes
     ----------
     quantized
-        The number of those on quantized values.
+        The number of quantized operators.
     float
-        The number of the others.
+        The number of the other operators.
     """
 
     quantized: int

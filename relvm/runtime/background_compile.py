@@ -135,8 +135,9 @@ class Upgrade(Generic[ExecutableT]):
     def _wait_for_done(self, timeout: float | None) -> bool:
         """Wait in short intervals until `_done` is set, and return whether it is.
 
-        A signal such as Ctrl-C that arrives just before `Event.wait` begins does not interrupt it.  Python handles the
-        signal when this call returns, which would be at the end of the compilation.
+        A signal such as Ctrl-C that arrives just before `Event.wait` begins does not interrupt the wait.  Python
+        handles the signal only when `Event.wait` returns.  Without intervals, this would be at the end of the
+        compilation.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while not self._done.wait(_SIGNAL_INTERVAL if end is None else min(_SIGNAL_INTERVAL, end - time.monotonic())):
@@ -146,9 +147,10 @@ class Upgrade(Generic[ExecutableT]):
 
 
 class Publisher(Generic[ExecutableT]):
-    """The link from a compilation to its Upgrade, which it does not keep alive.
+    """The link from a compilation to its Upgrade.  The link does not keep the Upgrade alive.
 
-    Calling it with an executable of some kernels adds the executable to the `parts` of the Upgrade.
+    Calling the Publisher with an executable that contains some of the kernels adds the executable to the `parts` of the
+    Upgrade.
     """
 
     def __init__(self, upgrade: weakref.ref[Upgrade[ExecutableT]]) -> None:

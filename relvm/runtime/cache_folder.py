@@ -150,8 +150,8 @@ def open_cache(*, create: bool = False) -> CacheFolder:
     Raises
     ------
     OSError
-        The folder does not exist or cannot be opened.  UnsafeFolderError, which is also logged once: another user can
-        change it.
+        The folder does not exist or cannot be opened.  If another user can change the folder, the error is an
+        UnsafeFolderError, which is also logged once.
     """
     global _current
     path = os.path.abspath(cache_directory())

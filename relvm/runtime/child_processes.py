@@ -1,7 +1,8 @@
 """Child processes and temporary folders that end, with all that belongs to them, when this process exits.
 
-A thread in the background starts the processes.  At exit, nobody waits for their results, and they would go on without
-use.  Python ends such a thread wherever it is, which can be in the removal of a folder.
+Daemon threads can start such processes.  When this process exits, nobody needs the results of the child processes any
+more, but without this module they would continue to run.  Python stops a daemon thread at exit without running its
+`finally` blocks, so the thread cannot remove its temporary folders itself.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _end_all() -> None:
 
 
 def _reset_in_child() -> None:
-    """Forget what belongs to the parent process, and ends when the parent exits."""
+    """Clear the lists in a forked child: their processes and folders belong to the parent, which ends them."""
     global _lock
     _lock = threading.Lock()
     _running.clear()

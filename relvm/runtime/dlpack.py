@@ -1,7 +1,8 @@
 """DLPack, the protocol with which array libraries share memory.
 
-NumPy implements the protocol, but not for the dtypes of ml_dtypes.  NumPy therefore sees their elements as unsigned
-integers of the same size, and the dtype in the DLPack capsule is changed before or afterwards.  Source: DLPack 1.1.
+NumPy implements the protocol, but not for the dtypes of ml_dtypes.  Their elements are therefore passed through NumPy
+as unsigned integers of the same size.  The dtype in the DLPack capsule is changed before NumPy imports a capsule, and
+after NumPy has exported one.  Source: DLPack 1.1.
 """
 
 from __future__ import annotations

@@ -443,9 +443,10 @@ class Executable(Displayed):
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 digest of the bytecode, kernels and constants, which native code for them states (`replaces`).
+        """The SHA-256 digest of the bytecode, kernels and constants.
 
-        Of the elements of tensors, the digest includes only the size and the checksum.
+        Native code that was compiled from this executable contains the digest (see `replaces`).  Of the elements of
+        tensors, the digest includes only the size and the checksum.
         """
         digest = ffi.new("unsigned char[32]")
         error = ffi.new("rvm_value *")

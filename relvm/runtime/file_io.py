@@ -317,10 +317,14 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing_file(folder: int, name: str, mode: int) -> Iterator[int]:
-    """A context manager that yields the descriptor of a new file, which replaces a file of a folder at the end.
+    """A context manager that yields the descriptor of a new file, which the block writes.
 
-    See `complete_file`.   folder: the descriptor of the folder.   name: the file to create or replace.
-    mode: the permissions of the new file, without those that the umask removes.
+    At the end of the block, the new file replaces the file `name` atomically, or becomes the file `name` if there is
+    none.  If the block raises an exception, the new file is removed.  See `complete_file` for details.
+
+    folder: the descriptor of the folder of the file.
+    name: the name of the file in this folder.
+    mode: the permissions of the new file, as for os.open: permissions that the umask of the process masks are not set.
     """
     _remove_abandoned(folder, name)
     partial = f"{name}.{os.urandom(_RANDOM_BYTES).hex()}{_PARTIAL}"

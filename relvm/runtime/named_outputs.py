@@ -35,7 +35,7 @@ class Outputs(tuple):
         return tuple.__getitem__(self, key)
 
     def __contains__(self, key: object) -> bool:
-        """Return whether there is an output of that name; for other keys than strings, whether it is an item."""
+        """Return whether `key` is the name of an output or, if `key` is not a string, one of the values."""
         return key in self.names if isinstance(key, str) else tuple.__contains__(self, key)
 
     def __getattr__(self, name: str) -> Any:

@@ -88,8 +88,8 @@ def python_signature(names: Iterable[str], types: Iterable[str], result: str) ->
 def signature_types(signature: Mapping[str, Any], function: str, count: int) -> tuple[list[str], str]:
     """Return the types of the `count` parameters of a function, and the type of its result, as text.
 
-    signature: the signature of the executable.  If it does not contain the function, as for one that was built by hand,
-    the types are empty strings.
+    signature: the signature of the executable.  If it does not contain the function, for example because the executable
+    was built by hand, the types are empty strings.
     """
     entry = signature_entry(signature, function)
     if entry is None or len(entry["params"]) != count:

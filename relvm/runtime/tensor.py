@@ -32,8 +32,8 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     A tensor behaves like the array `tensor.numpy()`.  It has the attributes and methods of an array, such as `mean`,
     `astype` and `T`.  These, indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and comparisons have the
     same results as in NumPy: NumPy arrays and scalars.  `==` compares elements, so a tensor cannot be hashed.
-    Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for
-    strings, which are copies, and ValueError for read-only elements.
+    Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for strings, which are copies, and
+    ValueError for read-only elements.
     """
 
     __slots__ = ("__weakref__",)

@@ -431,7 +431,8 @@ class VirtualMachine(Displayed):
 
         Before a call, the callback returns None or vm.SKIP.  If the callback returns vm.SKIP, the call is skipped: its
         result is None, and there is no callback after it.  A skipped kernel leaves its outputs unchanged.  If the
-        callback raises an exception, the run ends with this exception.
+        program uses the result of a skipped call, for example as a tensor, the run ends with an error, normally a
+        RelvmTypeError.  If the callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
         values after its arguments.  The machine itself, which some builtins receive as an argument, is omitted from

@@ -74,7 +74,7 @@ class AotLibrary:
 
     @property
     def calls_host_functions(self) -> bool:
-        """Whether the program can call functions of the host.  May be True if a name in it only looks like a call."""
+        """Whether the program can call functions of the host.  It can be True if a name only looks like such a call."""
         return "call_extern(" in self.lowered_text
 
     @property

@@ -76,7 +76,7 @@ def cast(ctype: str, operand: CExpression) -> CExpression:
 def infix(sign: str, left: CExpression, right: CExpression) -> CExpression:
     """Return `left sign right`.
 
-    An int64 whose operands would have the C type int is computed as an int64.
+    If both operands have the C type int, the left one is converted, so that C computes an int64.
     """
     level = _PRECEDENCE[sign]
     if left.is_int and (right.is_int or sign in _SHIFTS) and sign not in _COMPARISONS:
@@ -101,7 +101,8 @@ def _is_bare(sign: str, operand: CExpression, lowest: int) -> bool:
     """Return whether an operand of the infix operator `sign` is printed without parentheses.
 
     Parentheses are omitted only where the reader does not need them, and where compilers do not warn about it: for
-    arithmetic in arithmetic and in comparisons, for both in logical operators, and for chains of one operator.
+    arithmetic in arithmetic and in comparisons, for arithmetic and comparisons in logical operators, and for chains of
+    one operator.
 
     lowest: the lowest precedence of an operand that C reads as an operand of `sign` without parentheses.
     """

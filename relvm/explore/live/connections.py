@@ -17,8 +17,9 @@ class LimitedProtocol(H11Protocol):
     """HTTP/1.1 that closes the connections of clients that only keep the server waiting.
 
     The head of a request must arrive within MAX_SECONDS after the connection was opened or the previous answer was
-    sent, and the client must not stop reading an answer for longer.  If there are more than MAX_CONNECTIONS, the one
-    that has waited longest for a request is closed.  If none waits, the new one is closed.
+    sent, and the client must not stop reading an answer for longer.  If there are more than MAX_CONNECTIONS
+    connections, the connection that has waited longest for a request is closed.  If none waits for a request, the new
+    connection is closed.
     """
 
     _head: asyncio.TimerHandle | None = None

@@ -163,8 +163,8 @@ def _is_short_integers(item: Item) -> bool:
 def hide_bookkeeping(graph: Graph) -> Graph:
     """Return the graph without bookkeeping.  Edges lead from the inputs of a removed item to its users.
 
-    If only a size leads from the source of such an edge to its target, the edge is left out where other edges already
-    lead there, directly or not.  A box without other contents is removed, too.
+    Such an edge is left out if only a size passes along it, and other edges already lead from its source to its target,
+    directly or through other items.  A box that contains only bookkeeping is removed, too.
     """
     hidden = bookkeeping_keys(graph)
     if not hidden:
@@ -245,7 +245,7 @@ def _bypasses(graph: Graph, hidden: set[Hashable], arrows: list[Arrow]) -> Itera
 
 
 def _passes_value(item: Item) -> bool:
-    """Return whether an item contains the values of its inputs, such as a cast or a tuple."""
+    """Return whether an item, such as a cast or a tuple, contains the values of its inputs."""
     match item.binding:
         case MatchCast():
             return True

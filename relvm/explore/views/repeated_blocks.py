@@ -45,7 +45,7 @@ class _Run:
 
     @property
     def saved(self) -> int:
-        """The number of items that need not be shown if only one copy is."""
+        """The number of items that are not shown if only one copy is shown."""
         return self.length * (self.count - 1)
 
 

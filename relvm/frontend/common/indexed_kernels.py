@@ -27,7 +27,8 @@ class GatherDimensions:
     collapsed_slice_dims
         The axes of the operand whose slices have size 1 and are not in the result.
     operand_batching_dims, start_indices_batching_dims
-        Pairs of axes of the operand and of the indices that have the same index.
+        Batch axes of the operand, and the corresponding batch axes of the indices.  A slice is read at the same
+        position along both.
     start_index_map
         For each component of an index vector, the axis of the operand that it positions.
     index_vector_dim
@@ -126,7 +127,12 @@ def _starts(
     dims: GatherDimensions,
     lengths: Sequence[Scalar],
 ) -> list[Scalar]:
-    """Return the position of the slice along each axis of `source`, clamped to the source."""
+    """Return the position of a slice along each axis of `source`, clamped so that the slice is inside the source.
+
+    positions: the buffer of the indices.
+    batch: the position along the axes of the indices other than `dims.index_vector_dim`.
+    lengths: the sizes of the slice.
+    """
     starts: list[Scalar] = [Literal(0, I64)] * len(source.shape)
     for component, axis in enumerate(dims.start_index_map):
         index = index_of(positions[_index_place(batch, component, dims.index_vector_dim, len(positions.shape))])
@@ -155,7 +161,8 @@ class ScatterDimensions:
     inserted_window_dims
         The axes of the operand that the window does not have.
     input_batching_dims, scatter_indices_batching_dims
-        Pairs of axes of the operand and of the indices that have the same index.
+        Batch axes of the operand, and the corresponding batch axes of the indices.  An update is applied at the same
+        position along both.
     scatter_dims_to_operand_dims
         For each component of an index vector, the axis of the operand that it positions.
     index_vector_dim
@@ -294,6 +301,7 @@ def slice_kernel(name: str, x: TensorType, starts: TensorType, strides: TensorTy
     """Return the kernel that reads every strides[axis]-th element of x from the position starts[axis] on.
 
     starts, strides: the types of vectors with one element for each axis.
+    result: the type of the result, which determines the number of elements to read along each axis.
     """
     k = KernelBuilder()
     source, first, step = buffer("x", x), buffer("starts", starts), buffer("strides", strides)
@@ -310,6 +318,8 @@ def pad_kernel(
     """Return the kernel that pads x: low[axis] elements before it, and interior[axis] between its elements.
 
     value: the type of the element that is added, a tensor of rank 0.
+    low, interior: the types of vectors with one element for each axis.
+    result: the type of the result.  The elements after those of x are padding, too.
     """
     k = KernelBuilder()
     source, added, before, between = (

@@ -15,18 +15,18 @@ from relvm.kernels.kernel_builder import KernelBuilder
 
 @value_record
 class TriangularSystem:
-    """How the operands of a triangular solve are read.
+    """The form of a triangular system, and how its matrix is read.
 
     Attributes
     ----------
     is_lower
-        The lower triangle of the matrix is used, else the upper one.  The rest is not read.
+        Whether the lower triangle of the matrix is read, otherwise the upper one.  The rest is not read.
     is_left
-        The matrix is on the left of the unknown matrix.
+        Whether the matrix is on the left of the unknown matrix.
     has_unit_diagonal
-        The diagonal is not read; its elements are 1.
+        Whether the elements of the diagonal are taken to be 1 instead of being read.
     is_transposed, is_conjugated
-        The matrix is replaced by its transpose, and by its complex conjugate.
+        Whether the matrix is replaced by its transpose, and whether by its complex conjugate.
     """
 
     is_lower: bool
@@ -39,7 +39,9 @@ class TriangularSystem:
 def triangular_solve_kernel(
     name: str, matrix: Sequence[TensorType], right_side: Sequence[TensorType], system: TriangularSystem
 ) -> KernelDef:
-    """Return the kernel that solves triangular systems, the last two axes of its operands, by substitution.
+    """Return the kernel that solves triangular systems by substitution, one for each position along the batch axes.
+
+    The matrices are in the last two axes of the operands.
 
     matrix, right_side: the types of a float tensor, or of the real and the imaginary part of a complex one.
 
@@ -99,7 +101,7 @@ def _quotient(k: KernelBuilder, x: Sequence[Scalar], y: Sequence[Scalar]) -> lis
 
 
 def cholesky_kernel(name: str, matrix: TensorType, *, is_lower: bool) -> KernelDef:
-    """Return the kernel that decomposes symmetric positive definite matrices, the last two axes of its operand.
+    """Return the kernel that decomposes symmetric positive definite matrices, in the last two axes of its operand.
 
     The result is a triangular matrix with zeros in the other triangle.  Its elements are NaN if the matrix is not
     positive definite.

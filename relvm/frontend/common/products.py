@@ -156,7 +156,7 @@ def conv_general(
 def _window_counts(
     x: Expr, w: Expr, low: Sequence[int], high: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[AnyDim, ...]:
-    """Return the number of windows along each spatial axis, or 1 if it is not known to be 0."""
+    """Return the number of windows along each spatial axis, or 1 for an axis with a symbolic size."""
     counts: list[AnyDim] = []
     for i, (size, window) in enumerate(zip(x.tensor_type.known_shape[2:], w.tensor_type.known_shape[2:], strict=True)):
         if not isinstance(size, int) or not isinstance(window, int):

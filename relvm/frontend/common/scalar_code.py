@@ -61,9 +61,9 @@ def scalar_function(params: Sequence[Var], block: Block) -> ScalarFunction:
 
 
 def combiner(params: Sequence[Var], block: Block) -> str | None:
-    """Return the name of the function in COMBINERS that a block of two parameters applies to them, or None.
+    """Return the name of the function in COMBINERS that a block applies to its two parameters.
 
-    Conversions of narrow floats to f32 and back are ignored.
+    Return None if the block computes anything else.  Conversions of narrow floats to f32 and back are ignored.
     """
     if len(params) != 2:
         return None

@@ -108,7 +108,12 @@ class Window:
     def place(
         self, k: KernelBuilder, source: Buffer, window: Sequence[Scalar], element: Sequence[Scalar]
     ) -> tuple[tuple[Scalar, ...], Scalar]:
-        """Return the position in the operand of an element of a window, and whether it is not padding."""
+        """Return the position in the operand of an element of a window, and whether the operand has this element.
+
+        If not, the element is padding.
+
+        window: the position of the window.   element: the position of the element in the window.
+        """
         inside: Scalar = Literal(True, BOOL)
         place: list[Scalar] = []
         for axis, extent in enumerate(source.shape):
@@ -177,7 +182,7 @@ def select_and_scatter_kernel(
 ) -> KernelDef:
     """Return the kernel that adds each element of `source` to the selected element of its window of x.
 
-    The result has the type of x, and begins with the initial value.
+    The result has the type of x.  Each of its elements begins with the initial value.
 
     select: returns whether the element selected so far is kept, given that element and another one.
     combine: computes the new element of the result from its value and an element of `source`.

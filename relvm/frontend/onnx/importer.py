@@ -76,10 +76,10 @@ def from_onnx(
     dims
         Sizes of symbolic dimensions by their names in the model (`dim_param`), or in signatures and messages of relvm,
         where characters that an identifier cannot have are replaced by _.  A dimension without a name is called
-        "INPUT_dimAXIS", such as "x_dim0".  An integer fixes the size.  A pair
-        (minimum, maximum) bounds the size: every call must respect the bounds, and memory is planned for them.  By
-        default, all dimensions with the same name must have the same size.  The value None drops this requirement for a
-        name, as in ONNX Runtime: inputs may then have different sizes in dimensions of this name.
+        "INPUT_dimAXIS", such as "x_dim0".  An integer fixes the size.  A pair (minimum, maximum) bounds the size: every
+        call must respect the bounds, and memory is planned for them.  By default, all dimensions with the same name
+        must have the same size.  The value None drops this requirement for a name, as in ONNX Runtime: inputs may then
+        have different sizes in dimensions of this name.
     inputs
         Names of graph inputs that stay parameters although the model has an initializer for them.  All other inputs
         with an initializer become constants.

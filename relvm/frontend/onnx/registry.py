@@ -122,9 +122,10 @@ class OnnxNode:
         return self.attribute(name)
 
     def string_indices(self, name: str, names: Sequence[str]) -> np.ndarray:
-        """Return the index in `names` of each string of an attribute, or no indices without the attribute.
+        """Return the index in `names` of each string of the attribute `name`.
 
-        Raise RelvmUnsupportedError if a string is not in `names`.
+        Return an empty array if the node does not have the attribute.  Raise RelvmUnsupportedError if a string is not
+        in `names`.
         """
         numbers = {text.encode(): number for number, text in enumerate(names)}
         for attribute in self.proto.attribute:

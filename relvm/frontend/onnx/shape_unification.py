@@ -21,7 +21,7 @@ def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
 
     If the conversion fails for this reason, the inputs of the node are modified, and the node is converted again.  If
     the operator broadcasts its inputs, the inputs are expanded to their common shape.  This costs nothing if the sizes
-    are equal at run time.  Otherwise, a match_cast is added of each input that has one of the two sizes.  It replaces
+    are equal at run time.  Otherwise, a match_cast is added for each input that has one of the two sizes.  It replaces
     that size by the other, and checks at run time that they are equal.
 
     Raises
@@ -60,7 +60,7 @@ def _symbolic_sizes(node: OnnxNode) -> set[AnyDim]:
 
 
 def _cast_sizes(node: OnnxNode, value: Any, unified: Mapping[AnyDim, AnyDim]) -> Any:
-    """Return an input with its sizes replaced, which is checked at run time."""
+    """Return an input with its sizes replaced as `unified` states.  A match_cast checks the new sizes at run time."""
     type_ = value.type if isinstance(value, Expr) else None
     if not isinstance(type_, TensorType) or type_.shape is None or unified.keys().isdisjoint(type_.shape):
         return value

@@ -108,7 +108,9 @@ Convert = Callable[[list[Value]], tuple[Expr, ...]]
 
 
 class ArrayFunctions:
-    """The functions of NumPy that are not one operator.  A public method has the name and the parameters of NumPy.
+    """The functions of NumPy that have no single operator in relvm.
+
+    A public method has the name and the parameters of the function in NumPy.
 
     builder: the builder of the program.
     convert: converts the arguments of an operator.
@@ -403,7 +405,12 @@ class ArrayFunctions:
         return self._where_columns("greater_equal", x, k)
 
     def _where_columns(self, comparison: str, x: Value, k: int) -> Expr:
-        """Return x with 0 in place of each element of its matrices unless its column, minus k, compares to its row."""
+        """Return x with some elements of its matrices, which are in its last two axes, replaced by 0.
+
+        An element is kept if the comparison of `column - k` with `row` is true, as in np.tril and np.triu.
+
+        comparison: the name of the operator that compares.
+        """
         rows, columns = (self.arange(_value_of(size)) for size in self._shape(x)[-2:])
         is_kept = self._op(comparison, self._op("subtract", columns, k), self.expand_dims(rows, 1))
         return self._op("where", is_kept, x, constant(np.zeros((), self._tensor(x).tensor_type.known_dtype.numpy)))
@@ -549,7 +556,9 @@ def numpy_name(value: Value) -> str | None:
 def call_array_function(
     name: str, args: list[Value], keywords: dict[str, Any], builder: Builder, convert: Convert
 ) -> Value:
-    """Translate a call of a function of NumPy, or of a method of an array, whose first argument is then the array.
+    """Translate a call of a function of NumPy, or of a method of an array.
+
+    args: the positional arguments.  For a method, the first is the array.
 
     builder: the builder of the program.
     convert: converts the arguments of an operator.

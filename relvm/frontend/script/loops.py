@@ -358,8 +358,8 @@ class LoopTranslator(ControlFlowTranslator):
     def number_type(self, name: str, before: Type, after: Type) -> Type | None:
         """Return the type of a variable that is a Python number before the loop, and a wider number afterwards.
 
-        As in NumPy, the number takes the dtype of the tensor or scalar with which the loop combines it.  The result is
-        None if the variable has another value.
+        As in NumPy, the number takes the dtype of the tensor or scalar with which the loop combines it.  For any other
+        variable, return None.
         """
         number = self.scope[name]
         if type(number) not in (int, float) or not isinstance(before, PrimType):

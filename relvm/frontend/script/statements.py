@@ -219,7 +219,7 @@ class StatementTranslator(LoopTranslator):
     def item_assignment(self, target: ast.Subscript, value: ast.expr, is_number: bool) -> RelvmError:
         """Return the error for an assignment to items, with the statement that computes the new tensor instead.
 
-        is_number: whether the same number, or an expression for each element, is assigned to all items.
+        is_number: whether `value` is a single number, or has one element for each element of the whole tensor.
         """
         base = self.expression(target.value)
         if not isinstance(base, Expr) or not isinstance(base.type, TensorType):

@@ -180,7 +180,8 @@ class SourceReader:
     def python_names(self) -> tuple[Mapping[str, Any], ...]:
         """Return the Python values that the source can use, by name.
 
-        There is one mapping each for the names of the class, the enclosing functions (two) and the file.
+        The mappings contain, in the order of lookup, the names of the class, the variables of the enclosing functions,
+        the Annotated types among these variables, and the global names of the file.
         """
         function = self.function
         return function.members, closure_variables(function.python), function.types, function.python.__globals__
@@ -252,13 +253,13 @@ def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
 
 
 def number_as_tensor(value: Value, dtype: DType) -> Constant:
-    """Convert a number to a constant of rank 0 and dtype `dtype`.
+    """Convert a bool, an int or a float to a constant of rank 0 and dtype `dtype`.
 
     Raises
     ------
     RelvmTypeError
-        The dtype cannot represent the value: a float in an integer type, a number in bool, an integer out of range, or
-        a value that is not a number.
+        The value cannot have this dtype: a float for an integer dtype, an int or a float for bool, an int that is out
+        of range, or a value of another Python type.
     """
     kinds = bool if dtype.is_bool else bool | int if dtype.is_integer else bool | int | float
     fits = isinstance(value, kinds)

@@ -53,7 +53,10 @@ class ByteCursor:
         return ByteCursor(self.data, self.at - count, self.at, self.place)
 
     def varint(self) -> int:
-        """Read an unsigned integer of at most 64 bits.  The zeros below its lowest 1 bit count its further bytes."""
+        """Read an unsigned integer of at most 64 bits.
+
+        The number of zero bits below the lowest 1 bit of the first byte is the number of bytes that follow it.
+        """
         first = self.byte()
         if first & 1:
             return first >> 1
@@ -73,7 +76,10 @@ class ByteCursor:
         return value >> 1 ^ -(value & 1)
 
     def count(self, what: str) -> int:
-        """Read the number of items that follow.  Each takes at least one byte, so that a wrong number is found here."""
+        """Read the number of items that follow.  Fail if it exceeds the number of bytes left: each item takes one.
+
+        what: the items, in the plural, for the message.
+        """
         at, value = self.at, self.varint()
         if value > self.left:
             self.fail(f"expected {value} {what}, but only {self.left} bytes are left", at)

@@ -148,7 +148,7 @@ class BytecodeReader:
     # ---- strings, dialects, types and attributes ----
 
     def _read_strings(self, c: ByteCursor) -> None:
-        """Read the strings.  Their sizes come first, the last one first."""
+        """Read the strings.  The sizes come first, in reverse order."""
         sizes = c.items("strings", c.varint)
         if sum(sizes) != c.left:
             c.fail(f"the strings have {sum(sizes)} bytes, but {c.left} are left")
@@ -294,7 +294,7 @@ class BytecodeReader:
         return Value(type_)
 
     def _type_number(self, number: int, at: int, c: ByteCursor) -> AnyType:
-        """Return a type by its number."""
+        """Return the type with the number `number`.   at: the position of the number in the file, for messages."""
         if number not in self._known_types:
             dialect, is_custom, part = self.types[number]
             self._depth += 1
@@ -380,7 +380,10 @@ class BytecodeReader:
         )
 
     def _properties(self, c: ByteCursor, name: str, at: int) -> Attributes:
-        """Read the number of properties, and return the properties: attributes in the order that a table states."""
+        """Read a reference to the properties of an operation, and return the properties as attributes by name.
+
+        name: the operation.   at: the position of the reference in the file, for messages.
+        """
         number = c.varint()
         if number >= len(self.properties):
             c.fail(f"properties {number} do not exist", at)

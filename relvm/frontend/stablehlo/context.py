@@ -68,7 +68,7 @@ class ImportContext(ABC):
             self.inlines_all = before
 
     def with_shape(self, value: Expr, shape: Iterable[AnyDim]) -> Expr:
-        """Return a tensor as one of the given shape, which is checked at run time if it is not known."""
+        """Return a tensor with the given shape.  The shape is checked at run time if it is not known."""
         shape = tuple(shape)
         type_ = value.tensor_type
         if type_.shape == shape:
@@ -85,7 +85,7 @@ class ImportContext(ABC):
         return tuple(dim_var(self.unique_name(f"{stem}_dim")) for _ in range(count))
 
     def constant(self, elements: Elements) -> Expr:
-        """Return the tensor of a constant.  Equal elements are not stored for each position."""
+        """Return the tensor of a constant.  If `elements` has one element for all positions, it is broadcast."""
         array = elements.array
         shape = tuple(dim or 0 for dim in elements.type.shape or ())
         tensor = constant(np.ascontiguousarray(array).reshape(array.shape))

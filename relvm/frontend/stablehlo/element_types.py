@@ -122,7 +122,7 @@ def static_size(type_: Tensor, place: str) -> int:
 
 
 def elements_of(type_: Tensor, array: np.ndarray, place: str) -> Elements:
-    """Return the elements of a constant.   array: a vector of all elements, or of one element that all equal.
+    """Return the elements of a constant.   array: a vector of all elements, or of the one value that all have.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def elements_of(type_: Tensor, array: np.ndarray, place: str) -> Elements:
 
 
 def elements_of_bytes(type_: Tensor, data: bytes, place: str) -> Elements:
-    """Return the elements whose little-endian bytes are `data`: those of all elements, or of one that all equal.
+    """Return the elements of a constant.   data: the little-endian bytes of all, or of the one value that all have.
 
     Elements of less than 8 bits take a byte each.  Elements of one bit can also be packed.
 

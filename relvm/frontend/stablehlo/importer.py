@@ -300,9 +300,14 @@ class Importer(ImportContext):
         return results if isinstance(results, tuple) else (results,)
 
     def _checked(self, declared: AnyType, value: Expr) -> Expr:
-        """Return a result of an operation, whose type is compared with the declared type.
+        """Return `value`, a result of an operation, after comparing its type with the declared type.
 
-        If a size is declared that is not known here, it is checked at run time.
+        A declared size that is not known for `value` is checked at run time.
+
+        Raises
+        ------
+        RelvmTypeError
+            The types contradict each other.
         """
         if is_complex(declared) and isinstance(value, Tuple):
             checked = tuple(self._checked(real_type(declared), part) for part in value.fields)

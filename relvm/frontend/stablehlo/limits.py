@@ -1,4 +1,4 @@
-"""Limits of the readers.  A file that exceeds one is refused with a typed error."""
+"""Limits of the readers.  A file that exceeds a limit is rejected with a typed error."""
 
 from __future__ import annotations
 

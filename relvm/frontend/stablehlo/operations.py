@@ -145,7 +145,9 @@ _PROPERTIES |= {f"{name}_v2": ("result_accuracy",) for name in _WITH_ACCURACY}
 def properties_of(name: str) -> tuple[str, ...] | None:
     """Return the names of the attributes that a portable artifact stores as properties, in their order.
 
-    name: an operation of the versioned dialect, such as `iota_v1`.  The result is None if none are known.
+    Return None if the table does not contain the operation.
+
+    name: an operation of the versioned dialect, such as `iota_v1`.
     """
     found = _PROPERTIES.get(name)
     return None if found is None else tuple(sorted(found))
@@ -168,8 +170,8 @@ _MOST_INTEGERS = 4096  # of a list that is written as dense elements
 def flattened(attributes: Attributes) -> Attributes:
     """Return the attributes of an operation in the form that converters read.
 
-    The fields of structures become attributes of their own, as in the versioned dialect.  Lists of integers that are
-    dense elements become tuples, as old versions write them.
+    The fields of structures become attributes of their own, as in the versioned dialect.  Old versions of StableHLO
+    write lists of integers as dense elements.  Such lists become tuples.
     """
     result: dict[str, Any] = {}
     for name, value in attributes.items():

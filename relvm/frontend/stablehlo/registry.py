@@ -144,7 +144,8 @@ class Node:
         """Return an attribute that is a list of integers.
 
         count: the number that is required, or None for any number.
-        default: the integers if the attribute is missing and `count` is not None.
+        default: the value of all `count` integers if the attribute is missing, or None if it is required.  If `count`
+        is None, a missing attribute is an empty list.
         """
         value = self.attribute(name)
         if value is None and (default is not None or count is None):
@@ -266,7 +267,7 @@ class Node:
     def sizes(self, index: int) -> tuple[AnyDim, ...]:
         """Return the elements of an operand, a small integer tensor, as sizes.
 
-        A size that only the run time knows becomes a new dimension variable.
+        A size that is known only at run time becomes a new dimension variable.
         """
         return self.importer.symbolic.sizes(self.operation.operands[index], self.values)
 

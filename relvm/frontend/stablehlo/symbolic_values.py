@@ -1,7 +1,8 @@
 """Elements of integer tensors that are known when a program is imported, as numbers or as expressions of sizes.
 
 Programs with unknown dimensions compute shapes with operations on small integer tensors.  The elements of such a tensor
-are computed here from those of the operands.  An element that only the run time knows becomes a new dimension variable.
+are computed here from those of the operands.  An element that is known only at run time becomes a new dimension
+variable.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class SymbolicValues:
         self._sizes: dict[Expr, Sizes] = {}
 
     def define(self, operation: Operation, values: Mapping[Value, Expr]) -> None:
-        """Record the operation that computes its results."""
+        """Record that `operation` computes its results, so that `elements` can compute their elements.
+
+        values: the values that the operation can use.
+        """
         if operation.name in _RULES:
             for result in operation.results:
                 self._operations[result] = operation, values
@@ -171,7 +175,10 @@ def _elementwise(function: Callable[[AnyDim, AnyDim], AnyDim]) -> Callable[[Oper
 
 
 def _quotient(x: AnyDim, y: AnyDim) -> AnyDim:
-    """Return x / y, which rounds toward zero.  Sizes are not negative, and neither may be a known operand."""
+    """Return x // y.  For sizes, which are not negative, this is the division of StableHLO, which rounds toward zero.
+
+    Raise ValueError if an operand is a negative number, or if y is 0.
+    """
     if any(isinstance(each, int) and each < 0 for each in (x, y)) or y == 0:
         raise ValueError
     return dim_op("floordiv", x, y)

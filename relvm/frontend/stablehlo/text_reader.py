@@ -320,7 +320,10 @@ class _TextReader:
         return operands, attributes
 
     def begins(self, items: list[str], at: int) -> bool:
-        """Return whether the text continues with the mark and the word at position `at` of `items`."""
+        """Return whether the text continues with the items at positions `at` and `at + 1` of a format.
+
+        If the second item is an attribute, only the first is compared.
+        """
         cursor = self.cursor
         if not cursor.at(items[at]):
             return False
@@ -330,10 +333,10 @@ class _TextReader:
         return cursor.source[cursor.end :].lstrip().startswith(following)
 
     def types(self, name: str, operands: list[Value]) -> tuple[AnyType, ...]:
-        """Read the types of an operation after its attributes, and return those of its results.
+        """Read the types of an operation after its attributes, and return the types of its results.
 
-        The types are those of a function, `T -> T` or a list.  A list of as many types as results states the results.
-        Otherwise its last type is that of the only result.
+        The types are written as a function type, such as `(T, T) -> T`, or as a list.  The last type of a list is that
+        of the only result, except that a return has no results, and an optimization_barrier has one for each type.
         """
         cursor = self.cursor
         if not cursor.accept(":"):

@@ -29,16 +29,17 @@ _SLACK = kernel_constant("TAP_STEP")
 class _BlockLayout:
     """The layout of an input block, for a window over two spatial axes.
 
-    For example, with stride 2 and dilation 1, window columns 0 and 2 read the same input elements, but for different
-    output positions.  Such window positions have the same phase.  The phase of a window position consists of its row
-    offset and its column offset, modulo the strides.  All window positions of a phase
-    share one plane, which contains the input elements that they read.  A block has one plane for each phase of each
-    channel of the group.
+    The phase of a window position consists of its row offset and its column offset, modulo the strides.  Window
+    positions of the same phase read the same input elements, but for different output positions.  For example, with
+    stride 2 and dilation 1, window columns 0 and 2 have the same phase.  All window positions of a phase share one
+    plane, which contains the input elements that they read.  A block has one plane for each phase of each channel of
+    the group.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
     and elements.
 
+    reach: the number of additional rows of a plane, and the number of additional elements of a row.
     phases: the phases of all window positions.
     max_plane_size: the maximum number of elements in a plane.
     """

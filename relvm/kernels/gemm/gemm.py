@@ -461,8 +461,8 @@ def _lines_of_panel(
 ) -> Iterator[tuple[Scalar, Scalar, Scalar, Scalar]]:
     """A context manager that opens a loop over the lines of a panel, whose columns are divided into lines.
 
-    It yields the number of the line, the first column that the panel has of this line, the column of the panel that
-    contains it, and how many columns of the line follow in the panel, including the first.
+    It yields four scalars: the number of the line; the first column of this line that is in the panel, as an index in
+    the line; the same column as an index in the panel; and the number of columns of the line that are in the panel.
 
     line: the length of a line.
     column, count: the first column of the panel, and the number of its columns.

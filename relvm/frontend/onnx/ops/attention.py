@@ -204,7 +204,9 @@ def _apply_mask(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _position_masks(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return the masks that depend only on positions: the causal mask, the window, and the lengths of the sequences.
+    """Return the masks that depend only on positions: the causal mask, the window mask, and the padding mask.
+
+    The padding mask hides the keys after the valid length of a sequence (the input nonpad_kv_seqlen).
 
     A mask is a bool tensor.  A query may attend to a key only if all masks are true for this pair.
 

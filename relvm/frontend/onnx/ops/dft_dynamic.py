@@ -80,7 +80,7 @@ def short_time_transform(x: TensorExpr, parts: int, *, onesided: bool) -> Tensor
 def _dft_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, the number of frequencies, and the number 2.
+    """Return the matrix of a DFT or inverse DFT, the number of frequencies, and the number of parts of a result, 2.
 
     The product of a signal and the matrix is the result of the transform.  The matrix has the shape (size * parts,
     frequencies * 2), because the result has a real and an imaginary part for each frequency.
@@ -108,7 +108,7 @@ def _dft_matrix(
 def _onesided_inverse_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of an inverse DFT of a onesided spectrum, the length of the result, and the number 1.
+    """Return the matrix of an inverse DFT of a onesided spectrum, the length of the result, and its number of parts, 1.
 
     The product of the spectrum and the matrix is the signal.  The matrix has the shape (size * 2, length * 1), because
     the elements of the signal are real.  A onesided spectrum lacks the second half of the frequencies.  To replace

@@ -304,9 +304,13 @@ class _LoopImporter:
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
     def without_iterations(self, error: RelvmError, stacking: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
-        """Import a loop whose first iteration always raises `error`: raise it at run time if the iteration runs.
+        """Import a loop whose first iteration always fails with `error`.
 
-        Return what a loop without iterations returns: the initial states, followed by the empty scan outputs.
+        The imported loop raises `error` at run time if its first iteration runs.  Otherwise it returns the initial
+        states, followed by an empty tensor for each scan output.  If `stacking` is None, it returns only an empty list
+        for each scan output.
+
+        Raise `error` now if the first iteration is certain to run, or if the rank of a scan output is not declared.
 
         stacking: see `import_loop`.
         """
@@ -449,7 +453,10 @@ class _LoopImporter:
 
 
 def _dims_with_rows(row: TensorType, axis: int) -> list[AnyDim | None]:
-    """Return the sizes of a scan output, with None for the rows, which are stacked along `axis`, and unknown sizes."""
+    """Return the sizes of a scan output: those of a row, and None for `axis`, along which the rows are stacked.
+
+    An unknown size of a row is None, too.
+    """
     assert row.rank is not None
     dims: list[AnyDim | None] = list((None,) * row.rank if row.shape is None else row.shape)
     dims.insert(axis if axis >= 0 else axis + row.rank + 1, None)

@@ -57,9 +57,9 @@ def _pad(node: OnnxNode) -> Expr:
 
 
 def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExpr, tuple[int, ...]]:
-    """Remove the elements that negative padding removes.  Return the rest of x, and the padding without its negatives.
+    """Remove the elements that negative padding removes.  Return the rest of x, and the padding with negatives as 0.
 
-    The modes other than constant copy elements that remain, as in ONNX Runtime.
+    As in ONNX Runtime, modes other than constant then copy only elements that remain.
     """
     removed = {axis: (max(-b, 0), max(-a, 0)) for axis, (b, a) in enumerate(zip(before, after, strict=True))}
     removed = {axis: counts for axis, counts in removed.items() if any(counts)}
@@ -119,10 +119,10 @@ def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
 def _crop_at_run_time(
     x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Remove elements before and after an axis, as many as `before` and `after` are below 0.
+    """Remove elements at the ends of an axis.  A negative `before` or `after` states how many.
 
-    Return the rest of x, and the numbers of elements to add before and after it.  If more elements are removed at one
-    end than the axis has, they are subtracted from those to add at the other end.
+    Return the rest of x, and the numbers of elements to add before and after it.  If more elements must be removed at
+    one end than the axis has, the excess is subtracted from the number to add at the other end.
     """
     size = dims_as_tensor(x.node, [x.shape[axis]])
     first, last = ((0 - count).apply(ops.maximum, 0) for count in (before, after))

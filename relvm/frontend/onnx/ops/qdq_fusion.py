@@ -52,7 +52,10 @@ def record_dequantized(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero:
 
 
 def as_rank_0(node: OnnxNode, x: Expr) -> Expr:
-    """Reshape a tensor of one element to rank 0.  Return any other tensor unchanged.  A constant remains one."""
+    """Reshape a tensor of one element to rank 0.  Return any other tensor unchanged.
+
+    If x is a Constant, the result is a Constant.
+    """
     shape = x.tensor_type.shape
     if not shape or any(dim != 1 for dim in shape):
         return x

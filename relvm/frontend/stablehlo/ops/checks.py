@@ -87,7 +87,7 @@ def _computable(node: Node, x: Expr) -> Expr:
 
 
 def _unequal(node: Node, x: Expr, y: Expr) -> Expr:
-    """All NaNs are equal, and so are the two zeros."""
+    """Return where x and y differ.  All NaNs are equal, and so are the two zeros."""
     if not x.known_element_type.is_float:
         return ops.not_equal(x, y)
     if x.known_element_type.is_narrow_float:
@@ -102,7 +102,7 @@ def _both_nan(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 def _far(node: Node, x: Expr, y: Expr) -> Expr:
-    """The difference exceeds the tolerance."""
+    """Return where the difference of x and y exceeds the tolerance."""
     tolerance = node.attribute("tolerance", _DEFAULT_TOLERANCE)
     if not isinstance(tolerance, float):
         raise RelvmFormatError(f"the tolerance is {tolerance!r}, expected a float")
@@ -116,7 +116,10 @@ def _far(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 def _many_ulps(node: Node, x: Expr, y: Expr) -> Expr:
-    """The number of floats between the two is outside the limits.  It is infinite if only one of them is finite."""
+    """Return where the number of floats from x to y is outside the limits.
+
+    This number is infinite if only one of x and y is finite.
+    """
     least, most = node.integer("min_ulp_difference", 0), node.integer("max_ulp_difference", _DEFAULT_ULPS)
     dtype = x.known_element_type
     if not dtype.is_float:

@@ -241,9 +241,9 @@ def _acosh(node: Node, x: Complex) -> Complex:
 
 
 def _inverse_parts(node: Node, z: Complex) -> Complex:
-    """Return sqrt(a^2 - x^2) and acosh(a), where a is half of |z + 1| + |z - 1|.
+    """Return sqrt(a^2 - x^2) and acosh(a), where x is the real part of z, and a is half of |z + 1| + |z - 1|.
 
-    The first result is the adjacent side of the angle whose opposite side is x.
+    asin(z) has the real part atan2(x, first result), and its imaginary part has the magnitude of the second result.
     """
     x, y = z
     size = node.emit(ops.abs(x))
@@ -419,7 +419,7 @@ def _fft(node: Node) -> Expr:
 
 
 def _exact_zeros(values: np.ndarray) -> np.ndarray:
-    """Return sines or cosines of fractions of a turn, with 0 in place of its rounding error."""
+    """Return sines or cosines with values below 1e-15, which are rounding errors of 0, replaced by 0."""
     return np.where(np.abs(values) < 1e-15, 0, values)
 
 

@@ -13,7 +13,7 @@ from relvm.ir.types import TensorType, TupleType, Type
 
 @converts("func.call", "composite")
 def _call(node: Node) -> tuple[Expr, ...]:
-    """A composite is the function that decomposes it."""
+    """A composite becomes a call of the function that decomposes it."""
     name = node.attribute("callee", node.attribute("decomposition"))
     name = name.name if isinstance(name, Symbol) else name
     if not isinstance(name, str):

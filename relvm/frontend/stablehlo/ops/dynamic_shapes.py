@@ -95,7 +95,7 @@ def vector(node: Node, sizes: Sequence[AnyDim]) -> Expr:
 def padded_dynamically(
     node: Node, x: Expr, value: Expr, low: Sequence[AnyDim], high: Sequence[AnyDim], interior: Sequence[AnyDim]
 ) -> Expr:
-    """Return x padded with elements `value`, whose numbers can be symbolic."""
+    """Return x padded with the element `value`.  The numbers of added elements can be symbolic."""
     sizes = [
         size + before + after + (size - 1) * between
         for size, before, after, between in zip(x.tensor_type.known_shape, low, high, interior, strict=True)

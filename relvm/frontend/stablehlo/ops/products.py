@@ -27,7 +27,7 @@ def _dot_general(node: Node) -> Expr:
 
 @converts("dot")
 def _dot_of_matrices(node: Node) -> Expr:
-    """Products of vectors and matrices, which `dot_general` has replaced."""
+    """Products of vectors and matrices.  StableHLO has replaced this operation by `dot_general`."""
     node.expect_operands(2)
     return _dot(node, DotDimensions((), (), (len(node.shape()) - 1,), (0,)))
 
@@ -115,7 +115,7 @@ def _convolution(node: Node) -> Expr:
 
 
 def _padded_at_run_time(node: Node, dims: ConvDimensions, dilation: tuple[int, ...]) -> Expr:
-    """Return the input of a convolution, with the padding that an operand contains and with its dilation."""
+    """Return the input of a convolution, dilated, and padded by the numbers that operand 2 contains."""
     node.expect_operands(3)
     sizes, rank = node.sizes(2), len(node.shape())
     if len(sizes) != 2 * len(dilation):

@@ -74,7 +74,7 @@ def _expect_results(index: int, block: Block, results: Sequence[DType]) -> None:
 
 
 def halves(node: Node) -> tuple[list[Expr], list[Expr]]:
-    """Return inputs of the same shape, and as many initial values."""
+    """Return the two halves of the operands: the inputs, which have the same shape, and an initial value for each."""
     count = len(node.operands) // 2
     if not count or len(node.operands) % 2:
         raise RelvmFormatError(f"expected pairs of operands, got {len(node.operands)} operands")
@@ -95,7 +95,10 @@ def _grouped(node: Node, found: Expr | tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _result_dtypes(node: Node) -> list[DType]:
-    """Return the dtypes of the results, in which a region computes: the declared ones, which can be wider."""
+    """Return the declared dtypes of the results, which can be wider than those of the operands.
+
+    The region computes in these dtypes.
+    """
     dtypes: list[DType] = []
     for i in range(len(node.operation.results)):
         declared = node.declared(i)
@@ -239,9 +242,10 @@ def _sort(node: Node) -> Expr | tuple[Expr, ...]:
 
 
 def _comparator_arguments(node: Node) -> list[int]:
-    """Return the positions of the arguments of a comparator among the pairs of the parts of its operands.
+    """Return, for each parameter of a comparator, the index of its value among the arguments of `comes_first`.
 
-    The comparator takes the first complex number of an operand, and then the second.
+    A sort compares two elements of each operand.  If they are complex, the kernel passes both real parts, then both
+    imaginary parts.  The comparator takes both parts of the first element, then those of the second.
     """
     order: list[int] = []
     for operand in node.operands:

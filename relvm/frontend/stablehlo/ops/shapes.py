@@ -77,7 +77,7 @@ def broadcast_in_dim(node: Node, x: Expr, axes: tuple[int, ...], shape: tuple[An
 
 @converts("broadcast")
 def _broadcast(node: Node) -> Expr:
-    """Adds axes in front.  `broadcast_in_dim` has replaced it."""
+    """Adds axes in front.  StableHLO has replaced this operation by `broadcast_in_dim`."""
     sizes = node.integers("broadcast_sizes")
     return node.broadcast(node.operands[0], (*sizes, *node.shape()))
 

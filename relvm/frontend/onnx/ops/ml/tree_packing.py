@@ -135,7 +135,9 @@ def pack_trees(forest: Forest, dtype: np.dtype, aggregate: str, targets: int) ->
 
 @record
 class _Comparisons:
-    """Nodes that compare `x[feature] <= threshold`.  The successor is `first` if it is true, otherwise `second`.
+    """Nodes that compare `x[feature] <= threshold`.
+
+    The successor of a node is `first` if the comparison is true, otherwise `second`.
 
     takes_first: whether the successor is also `first` if the feature is NaN.
     """
@@ -227,7 +229,7 @@ class _Comparisons:
         return found
 
     def _with_more(self, count: int) -> _Comparisons:
-        """Add nodes, whose fields are 0."""
+        """Add `count` nodes with all fields 0."""
         arrays = (self.is_leaf, self.features, self.thresholds, self.takes_first, self.first, self.second)
         return _Comparisons(*(np.concatenate([array, np.zeros(count, array.dtype)]) for array in arrays))
 
