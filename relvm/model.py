@@ -571,7 +571,7 @@ def _is_executable(model: Any) -> bool:
 def _build_limited(
     model: Any, limits: BuildLimits, dims: Dims, weights: Any, function: str, exec_mode: str, target: str
 ) -> Executable:
-    """Build a model in a process with limits.  With exec_mode "auto", another one compiles the native code later."""
+    """Build a model in a process with limits.  With exec_mode "auto", another process compiles native code later."""
     from relvm.limited_build import build_limited
 
     source = model.SerializeToString() if hasattr(model, "SerializeToString") else model

@@ -150,7 +150,7 @@ class InputChooser:
 def _random_value(
     name: str, type_: Type, sizes: Mapping[str, int], rng: np.random.Generator, is_typical: bool
 ) -> tuple[Any, str]:
-    """Return a random value of a type, and a description of it, or "" if it is from `random_array`."""
+    """Return a random value of a type, and a description, which is "" if the value is from `random_array`."""
     if isinstance(type_, PrimType):
         if type_.value is not None:
             return known_size(evaluate_with(type_.value, lambda var: sizes.get(var.name, 1))), ""

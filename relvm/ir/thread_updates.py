@@ -384,7 +384,10 @@ class _Threading:
         bindings.append(Binding(new, value))
 
     def whole(self, value: Expr, size: int, origins: tuple[str, ...], bindings: list[AnyBinding]) -> Var:
-        """Bind `value`, a tuple of a result and new values, to a new variable."""
+        """Bind `value` to a new variable, and return the variable.
+
+        `value` is a tuple of `size` items: a result, followed by the new values of updated variables.
+        """
         var = Var("results", origins=origins)
         self.sizes[var] = size
         bindings.append(Binding(var, value))
@@ -424,7 +427,10 @@ class _Threading:
         return rest[0] if outputs == 1 else Tuple(rest)
 
     def updated_variable(self, call: KernelCall | Call, position: int) -> Var:
-        """Return the variable that a call updates.  Raise RelvmTypeError if the argument cannot be updated."""
+        """Return the variable that a call updates, its argument at `position`.
+
+        Raise RelvmTypeError if this argument cannot be updated.
+        """
         arg = call.args[position]
         expected = f"{_callee(call)} updates its argument {position}"
         if isinstance(call, KernelCall):

@@ -63,7 +63,7 @@ def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:
 
 
 def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:
-    """Generate the kernel of `pad` with elements of the tensor, row by row.
+    """Generate the kernel of `pad` for modes that pad with elements of the tensor, row by row.
 
     The middle of a row is copied as a whole, and the margins element by element.
     """

@@ -332,11 +332,10 @@ def _count(graph: Any, producers: dict[str, Any], dtypes: dict[str, int], counts
 
 
 def _is_dequantized(name: str, producers: dict[str, Any], dtypes: dict[str, int], is_direct: bool = True) -> bool:
-    """Return whether a value is the result of DequantizeLinear, or consists of moved elements of such results.
+    """Return whether a value is the result of DequantizeLinear, or contains moved elements of dequantized constants.
 
-    If the elements are moved, they count only if they are dequantized constants.
-
-    is_direct: False in recursive calls, for a value whose elements have been moved.
+    producers: the node that computes each value.   dtypes: the dtypes of the initializers, the constants of the graph.
+    is_direct: whether the result of DequantizeLinear counts even if its input is not a constant.
     """
     node = producers.get(name)
     if node is None:

@@ -223,9 +223,11 @@ def _open_child(folder: int, name: str, flags: int, *, create: bool) -> int:
 
 
 def _open_file(folder: int, name: str, flags: int) -> int:
-    """Open a regular file of a folder, which nobody else can write to, and return its descriptor.
+    """Open a regular file of a folder, and return its descriptor.  Opening follows no link, and waits for no pipe.
 
-    Opening neither follows links nor waits for the writer of a pipe.
+    Raise PermissionError if it is not a regular file, or if another user can write to it.
+
+    folder: the descriptor of the folder.   flags: flags of os.open.
     """
     descriptor = os.open(name, flags | _FILE, 0o600, dir_fd=folder)
     status = os.fstat(descriptor)

@@ -371,7 +371,10 @@ class _Printer:
     # ---- operands ----
 
     def copy(self, source: int, target: int, size: AnyDim) -> str:
-        """Return the statement that copies `size` bytes from one storage to another."""
+        """Return the statement that copies `size` bytes from one storage to another.
+
+        source, target: the indices of the two storages.
+        """
         return f"memcpy({self.storage_name(target)}, {self.storage_name(source)}, {cast('size_t', self.dim(size))});"
 
     def storage_name(self, number: int) -> str:

@@ -256,11 +256,13 @@ class _Lowering:
     def new_value(
         self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar], *, is_param: bool = False
     ) -> Value:
-        """Return the value of a parameter, or where to store another value.
+        """Return the storages and C variables for a new value, which is a parameter or the result of a call or an if.
 
-        ids, scalars: its tensors take their storages from the front of `ids`, and its new variables are added to
-        `scalars`.
-        is_param: whether it is a parameter.  A parameter that only passes a size (see `is_size`) has no variable.
+        name, type_: the name and the type of the new value.
+        ids: the indices of storages.  The tensors of the new value take the first ones, which are removed from `ids`.
+        scalars: the list to which the variables for the scalars of the new value are added.
+        is_param: whether the value is a parameter.  A parameter that only passes a size (see `is_size`) has no
+        variable.
         """
         match type_:
             case TensorType():

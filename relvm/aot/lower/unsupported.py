@@ -46,7 +46,7 @@ class Refusals:
         self._errors.setdefault(str(error), error)
 
     def refuse(self, function: str, variable: str, what: str, origin: str) -> NoReturn:
-        """Add an unsupported construct, and raise Refused."""
+        """Add an unsupported construct, and raise Refused.  The parameters are those of `add`."""
         self.add(function, variable, what, origin)
         raise Refused
 

@@ -67,7 +67,10 @@ class Columns:
         return range(bisect(self.cuts, upper[1]), bisect(self.cuts, lower[1]))
 
     def _turn(self, cut: int, upper: Point, lower: Point) -> list[Point]:
-        """Return the corners of a line from the end of a column to the start of the next one."""
+        """Return the corners of a line from the end of column `cut` to the start of the next column.
+
+        upper, lower: the points of the uncut graph that the line connects.
+        """
         lines = self.lines[cut]
         number = lines.index(upper[0])
         (right, bottom), top = self.edges[cut], self.offsets[cut + 1][1] + self.cuts[cut]

@@ -76,7 +76,13 @@ def _kernel_starts(lir: LirModule) -> dict[str, int]:
 
 
 def _stage_lines(lir: LirModule, text: str, starts: Mapping[str, int]) -> dict[int, int]:
-    """Return the number of the line in the stage of C, from 0, for each line of a translation unit, from 1."""
+    """Return a dict from line numbers of a translation unit, from 1, to line numbers of the stage `c`, from 0.
+
+    The dict contains the lines of kernels.
+
+    text: the C code of the translation unit.
+    starts: for each kernel, the number of its first line in the stage `c`.
+    """
     found = {}
     for kernel in lir.kernels:
         printed = print_kernel(kernel, kernel_symbol(kernel.name))

@@ -129,7 +129,7 @@ class _Folder:
         return (text,) if text else ()
 
     def signature(self, item: Item) -> int:
-        """Return a number that two items share if they have the same kinds of operators, also inside."""
+        """Return a number that two items share if they, and the shown items inside them, have the same operators."""
         if item.kind in ("scope", "repeat"):
             own: object = item.kind
         elif item.kind == "end":
@@ -202,7 +202,9 @@ class _Level:
     def _placed(self, start: int, end: int, length: int) -> _Run | None:
         """Choose where the copies begin in a periodic part of the items, and return the run of isomorphic copies.
 
-        The copies begin where the fewest values lead from one copy to the next.
+        The copies begin where the fewest values lead from one copy to the next.  Return None if the run is too small.
+
+        start, end: the bounds of the periodic part.   length: the number of items of a period, which is that of a copy.
         """
         offsets = range(min(length, end - start - 2 * length + 1))
         offset = min(offsets, key=lambda each: self._crossing(start + each + length, length))
@@ -220,7 +222,10 @@ class _Level:
         )
 
     def _isomorphic(self, start: int, count: int, length: int) -> _Run | None:
-        """Return the longest run of copies whose inner edges are the same, or None if it is too small."""
+        """Return the longest run of copies whose inner edges are the same, or None if it is too small.
+
+        There are `count` copies of `length` items each, from item `start` on.
+        """
         copies = [self._edges(start + number * length, length) for number in range(count)]
         runs = [list(group) for _, group in itertools.groupby(range(count), key=copies.__getitem__)]
         longest = max(runs, key=len)

@@ -143,7 +143,11 @@ def _starts(
 
 
 def _index_place(batch: Sequence[Scalar], component: int, vector_axis: int, rank: int) -> tuple[Scalar, ...]:
-    """Return the position in the indices of a component of an index vector."""
+    """Return the position of one component of an index vector in the tensor of indices, which has rank `rank`.
+
+    batch: the position along all axes except `vector_axis`, the axis along which the index vectors lie.  If
+    `vector_axis` is `rank`, there is no such axis, and an index vector has one component.
+    """
     place = list(batch)
     if vector_axis < rank:
         place.insert(vector_axis, Literal(component, I64))

@@ -220,7 +220,7 @@ def select_and_scatter_kernel(
 
 
 def sort_kernel(name: str, xs: Sequence[TensorType], axis: int, comes_first: ScalarFunction) -> KernelDef:
-    """Return the kernel that sorts tensors of equal shapes together along an axis.  It is a stable merge sort.
+    """Return the kernel that sorts tensors of equal shapes together along an axis, by a stable merge sort.
 
     The outputs are the positions along the axis that sort the tensors, and working memory.  Both have the shape of the
     tensors, except that the working memory has another axis of size 2 in front.
