@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import pytest
 from support import modes
 from support.browser import browser  # noqa: F401  (a fixture)
@@ -13,6 +14,10 @@ from support.stages import may_hold, stages_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested
+
+
+hypothesis.settings.register_profile("relvm", deadline=None)  # no test depends on time
+hypothesis.settings.load_profile("relvm")
 
 
 def pytest_configure(config: pytest.Config) -> None:

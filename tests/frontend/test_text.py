@@ -263,7 +263,7 @@ def modules(draw) -> Module:
     return Module((function([], 2, "main"), replace(function([], 1, "a name"), private=draw(st.booleans()))))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(modules())
 def test_every_module_reads_back(module):
     check_round_trip(module)

@@ -33,7 +33,7 @@ def dims(draw: st.DrawFn, depth: int = 3) -> AnyDim:
 
 
 @given(dims(), st.integers(0, 6), st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_a_range_holds_every_value(dim: AnyDim, n: int, more_n: int, m: int, more_m: int) -> None:
     found = range_of(dim, {as_var(N): Range(n, n + more_n), as_var(M): Range(m)})
     for i in range(n, n + more_n + 1):

@@ -34,7 +34,7 @@ def pairs_that_overlap(arena: Arena) -> list[tuple[str, str]]:
 
 
 @given(requests(), st.sampled_from((0, 10, 1_000_000)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_plan_is_a_plan(wanted: list[Request], neighbors: int) -> None:
     with mock.patch.object(arena_allocator, "_NEIGHBORS", neighbors):
         arena = plan_arena(wanted)
@@ -46,7 +46,7 @@ def test_every_plan_is_a_plan(wanted: list[Request], neighbors: int) -> None:
 
 
 @given(requests())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_lower_bound_is_the_most_alive_at_one_point(wanted: list[Request]) -> None:
     points = range(-6, 90)
     alive = [sum(r.size_bytes for r in wanted if r.first <= point <= r.last) for point in points]
@@ -54,7 +54,7 @@ def test_the_lower_bound_is_the_most_alive_at_one_point(wanted: list[Request]) -
 
 
 @given(requests())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_same_requests_give_the_same_plan(wanted: list[Request]) -> None:
     assert plan_arena(wanted) == plan_arena(wanted)
 

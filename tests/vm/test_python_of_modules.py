@@ -15,7 +15,7 @@ from relvm.frontend.text import parse_module
 
 
 @seed(0)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(programs(6, has_kernels=False))
 def test_a_built_module_is_built_again(made: Programs) -> None:
     register()

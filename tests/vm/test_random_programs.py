@@ -27,7 +27,6 @@ LEAST = 100  # minimum number of different programs in a block
 # A block is ten modules, because from the eleventh on, hypothesis mostly copies parts of earlier examples.
 BLOCK = settings(
     max_examples=10,
-    deadline=None,
     print_blob=True,
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
