@@ -82,33 +82,35 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
     for (int64_t row = 0; row < a.rows && a.columns < a.panel_stride; row++)
       memset(a.panel + row * a.panel_stride + a.columns, 0, (size_t)(a.panel_stride - a.columns) * sizeof *a.panel);
   for (int64_t tap = 0; tap < taps; tap++) {
-    const int64_t channel = (a.row - tap + taps - 1) / taps;
-    const int64_t channels = (a.row + a.rows - tap + taps - 1) / taps - channel;
+    /* The rows of this tap belong to the channels [first_channel, first_channel + channels). */
+    const int64_t first_channel = (a.row - tap + taps - 1) / taps;
+    const int64_t channels = (a.row + a.rows - tap + taps - 1) / taps - first_channel;
     const int64_t dy = tap / a.window_width * a.dilation_y - a.pad_y;
     const int64_t dx = tap % a.window_width * a.dilation_x - a.pad_x;
-    float *const dst = a.panel + (channel * taps + tap - a.row) * a.panel_stride;
-    const float *const x = a.x + channel * area;
-    int64_t image = a.column / positions, line = a.column % positions / a.out_width, first = a.column % a.out_width;
+    float *const dst = a.panel + (first_channel * taps + tap - a.row) * a.panel_stride;
+    const float *const x = a.x + first_channel * area;
+    int64_t image = a.column / positions, line = a.column % positions / a.out_width, position = a.column % a.out_width;
     rvm_run_of_columns runs[RVM_PANEL_WIDTH];
     int64_t count = 0;
     if (channels <= 0) continue;
-    /* A run is on one line of the output, and reads row y of x from column `left` on. */
+    /* A run is on one line of the output.  Its columns read row y of x at x_begin, x_begin + stride_x, ...: those in
+       [0, width) are data, and the others become 0.  x_rest: the number of elements of the row from x_begin on. */
     for (int64_t begin = 0, end; begin < a.columns; begin = end) {
-      end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
-      const int64_t y = line * a.stride_y + dy, left = first * a.stride_x + dx, right = a.width - left;
-      int64_t data_begin = left < 0 ? begin + (-left + a.stride_x - 1) / a.stride_x : begin;
-      int64_t data_end = y < 0 || y >= a.height || right <= 0 ? begin : begin + (right - 1) / a.stride_x + 1;
+      end = a.out_width - position < a.columns - begin ? begin + (a.out_width - position) : a.columns;
+      const int64_t y = line * a.stride_y + dy, x_begin = position * a.stride_x + dx, x_rest = a.width - x_begin;
+      int64_t data_begin = x_begin < 0 ? begin + (-x_begin + a.stride_x - 1) / a.stride_x : begin;
+      int64_t data_end = y < 0 || y >= a.height || x_rest <= 0 ? begin : begin + (x_rest - 1) / a.stride_x + 1;
       if (data_begin > end) data_begin = end;
       if (data_end > end) data_end = end;
       if (data_end < data_begin) data_end = data_begin;
-      const int64_t source = image * a.image_stride + y * a.width + left + (data_begin - begin) * a.stride_x;
+      const int64_t source = image * a.image_stride + y * a.width + x_begin + (data_begin - begin) * a.stride_x;
       runs[count++] = (rvm_run_of_columns){begin, data_begin, data_end, end, data_end > data_begin ? source : 0};
       if (count == RVM_PANEL_WIDTH || end == a.columns) {
         for (int64_t c = 0; c < channels; c++)
           rvm_fill_runs_f32(dst + c * taps * a.panel_stride, x + c * area, a.stride_x, runs, count);
         count = 0;
       }
-      first = 0;
+      position = 0;
       if (++line == a.out_height) line = 0, image++;
     }
   }

@@ -16,8 +16,8 @@
 
 enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
-/* For each float dtype: the number of decimal digits that every normal number keeps (FLT_DIG in C), the number that
-   distinguishes all values (FLT_DECIMAL_DIG), and the smallest normal number. */
+/* For each float dtype: the number of digits of a decimal number that a normal number of the dtype keeps (FLT_DIG in
+   C), the number that distinguishes all values (FLT_DECIMAL_DIG), and the smallest normal number. */
 static const struct {
   int32_t dtype, kept, needed;
   double normal;

@@ -17,14 +17,14 @@
 /* Returns the code of |x|, which has no sign bit. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x) & 0x7fffffffu;
-  const int cut = 23 - M;
-  const uint32_t rounded = bits + (1u << (cut - 1)) - 1 + (bits >> cut & 1);
-  const uint32_t normal = (rounded >> cut) - ((uint32_t)(127 - B) << M);
-  /* The last bit of the sum has the weight of the smallest subnormal number, so the addition rounds to a multiple
-     of that number. */
-  const int32_t shift = (127 + 24 - B - M) << 23;
-  const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(shift);
-  const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - shift);
+  const int dropped_bits = 23 - M;
+  const uint32_t rounded = bits + (1u << (dropped_bits - 1)) - 1 + (bits >> dropped_bits & 1);
+  const uint32_t normal = (rounded >> dropped_bits) - ((uint32_t)(127 - B) << M);
+  /* The last bit of the power of two 2^(24 - B - M) has the weight of the smallest subnormal number.  Adding this power
+     rounds |x| to a multiple of that number, and the difference of the bits is the multiple. */
+  const int32_t power_bits = (127 + 24 - B - M) << 23;
+  const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(power_bits);
+  const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - power_bits);
   const uint32_t code = bits < (uint32_t)(128 - B) << 23 ? subnormal : normal;
   return bits > 0x7f800000u ? nan : code > largest || bits == 0x7f800000u ? beyond : code;
 }

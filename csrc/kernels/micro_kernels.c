@@ -116,9 +116,9 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
     rvm_tile_f32_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
-    const int64_t most = portion_size(args.rows * part.columns, 64);
-    for (int64_t p = 0; p == 0 || p < depth; p += most) {
-      part.depth = min_i64(depth - p, most);
+    const int64_t most_depth = portion_size(args.rows * part.columns, 64);
+    for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
+      part.depth = min_i64(depth - p, most_depth);
       part.a = args.a + p * args.a_column_stride;
       part.b = args.b + p * args.b_stride + j;
       part.accumulates = p > 0 || args.accumulates != 0;
@@ -162,9 +162,9 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
     part.row_offsets = rows.values;
-    const int64_t most = portion_size(args.rows * part.columns, 1);
-    for (int64_t p = 0; p == 0 || p < depth; p += most) {
-      part.depth = min_i64(depth - p, most);
+    const int64_t most_depth = portion_size(args.rows * part.columns, 1);
+    for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
+      part.depth = min_i64(depth - p, most_depth);
       part.offsets = taps.values + p;
       part.b = args.b + p * args.b_stride + j;
       part.accumulates = p > 0 || args.accumulates != 0;
@@ -185,10 +185,10 @@ static int run_rvm_direct_tile_f32(rvm_direct_tile_f32_arguments args, const rvm
   EXPECT_RANGE(a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + depth : 0);
   EXPECT_RANGE(x, taps.least, depth > 0 ? taps.most + width : taps.least);
   EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
-  const int64_t most = portion_size(args.rows * (depth + 1), RVM_TILE_STEP);
-  for (int64_t j = 0; j < args.columns; j += most) {
+  const int64_t most_columns = portion_size(args.rows * (depth + 1), RVM_TILE_STEP);
+  for (int64_t j = 0; j < args.columns; j += most_columns) {
     rvm_direct_tile_f32_arguments part = args;
-    part.columns = min_i64(args.columns - j, most);
+    part.columns = min_i64(args.columns - j, most_columns);
     part.x = args.x + j;
     part.tile = args.tile + j;
     part.offsets = taps.values;
@@ -309,11 +309,12 @@ static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buff
   EXPECT_RANGE(sums, 0, width);
   for (int64_t t = 0; t == 0 || t < args.taps; t += OFFSETS) {
     offsets x_offsets;
-    const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
+    const int64_t taps = min_i64(args.taps - t, OFFSETS);
+    const int64_t most_columns = portion_size(taps, RVM_TAP_STEP);
     EXPECT(copy_offsets(&x_offsets, args.offsets + t, taps));
     EXPECT_RANGE(x, x_offsets.least, taps > 0 ? x_offsets.most + width : x_offsets.least);
-    for (int64_t j = 0; j < args.columns; j += most) {
-      const int64_t columns = min_i64(args.columns - j, most);
+    for (int64_t j = 0; j < args.columns; j += most_columns) {
+      const int64_t columns = min_i64(args.columns - j, most_columns);
       SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1));
       rvm_taps_f32(&(rvm_taps_f32_arguments){.columns = columns,
                                              .taps = taps,
@@ -464,9 +465,9 @@ static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_byte
     rvm_tile_bytes_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
-    const int64_t most = portion_size(args.rows * part.columns, 64);
-    for (int64_t p = 0; p < depth; p += most) {
-      part.depth = min_i64(depth - p, most);
+    const int64_t most_depth = portion_size(args.rows * part.columns, 64);
+    for (int64_t p = 0; p < depth; p += most_depth) {
+      part.depth = min_i64(depth - p, most_depth);
       part.a = (const uint8_t *)args.a + p;
       part.b = args.b + p / 4 * args.b_stride + j;
       SPEND(args.rows * part.columns * (part.depth + 1));
@@ -484,11 +485,12 @@ static int run_rvm_taps_bytes(rvm_taps_bytes_arguments args, const rvm_taps_byte
   EXPECT_RANGE(sums, 0, width);
   for (int64_t t = 0; t < args.taps; t += OFFSETS) {
     offsets word_offsets;
-    const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
+    const int64_t taps = min_i64(args.taps - t, OFFSETS);
+    const int64_t most_columns = portion_size(taps, RVM_TAP_STEP);
     EXPECT(copy_offsets(&word_offsets, args.offsets + t, taps));
     EXPECT_RANGE(words, word_offsets.least, word_offsets.most + width);
-    for (int64_t j = 0; j < args.columns; j += most) {
-      const int64_t columns = min_i64(args.columns - j, most);
+    for (int64_t j = 0; j < args.columns; j += most_columns) {
+      const int64_t columns = min_i64(args.columns - j, most_columns);
       SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1) * 4);
       rvm_taps_bytes(&(rvm_taps_bytes_arguments){.columns = columns,
                                                  .taps = taps,

@@ -18,8 +18,9 @@ enum {
   PARTS_PER_THREAD = 4,      /* parts of a loop for each thread, at most; more than one balances the load */
   STACK_BYTES = 4 << 20,     /* C stack of a worker */
   SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
-  SPINS_PER_LOOK = 64,       /* spins of a waiting worker between two looks at the clock */
-  SPINS_PER_YIELD = 4096     /* spins of the thread that ends a loop between two calls of sched_yield */
+  SPINS_PER_LOOK = 64,       /* spins between two looks at the clock, while a worker waits for a loop */
+  SPINS_PER_YIELD =
+      4096 /* spins between two calls of sched_yield, while the thread that runs a loop waits for the workers */
 };
 
 /* The gate packs the loop's number (32 bits), the number of workers that may still join (16), and the number of

@@ -31,11 +31,11 @@ _Names = frozenset[str]
 
 
 def bounding_inputs(kernel: Kernel) -> tuple[int, ...]:
-    """Return the positions of the inputs whose elements can affect a position that the kernel accesses.
+    """Return the numbers of the inputs whose elements can affect which memory the kernel accesses.
 
-    An element affects a position if it occurs in an index, in the bounds of a loop, or in a scalar argument of a C
-    function, or if it affects a variable or an array that occurs there.  A variable that is assigned in a branch or a
-    loop is affected by the condition or the bounds, too.
+    Memory accesses depend on indices, bounds of loops, and scalar arguments of C functions.  An element affects them if
+    one of these contains the element, or a variable or an array that depends on it.  A variable that is assigned in a
+    branch or a loop also depends on the condition or the bounds.
     """
     flow = _DataFlow()
     flow.visit(kernel.body, frozenset())

@@ -344,8 +344,8 @@ def replacing_file(folder: int, name: str, mode: int) -> Iterator[int]:
 def only_user_can_write(status: os.stat_result) -> bool:
     """Return whether only root and the user of this process can write to a file or folder.
 
-    status: the status of the file, of which the owner and the mode are checked.  Access control lists need no check,
-    because the group bits of the mode limit them.
+    status: the status of the file, of which the owner and the mode are checked.  POSIX access control lists need
+    no check, because the group bits of the mode limit them.
     """
     return is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 

@@ -20,7 +20,9 @@ def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]
     """Write files to an archive, in a folder `name`.
 
     The files are sorted by path, and have no modification times or owners, so that equal files result in equal
-    archives.   files: the contents, by path inside the folder.
+    archives.
+
+    files: the contents, by path inside the folder.
     """
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:
         for file_path in sorted(files):

@@ -157,8 +157,8 @@ def _layout_as_json(layout: Layout, ids: Sequence[str]) -> dict[str, Any]:
 
     The id of a lane, which is a gap through which edges cross a layer, is "l" and a number.
 
-    layout: a layout whose places are numbers, ports whose values are numbers, and lanes.
-    ids: the id of each place by its number.
+    layout: a layout.  Each of its places is a number, a Port whose value is a number, or a lane.
+    ids: for each number, the id of the place.
     """
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):

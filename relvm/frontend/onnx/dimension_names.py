@@ -12,9 +12,10 @@ ValueT = TypeVar("ValueT")
 
 
 def dimension_key(dim: Message, input_name: str, axis: int) -> str | None:
-    """Return the name of a symbolic size in the file, or None if the size is a number.
+    """Return the key of a symbolic size (`size_key`), or None if the size is a number.
 
     dim: the TensorShapeProto.Dimension.
+    input_name, axis: the input that has the size, and the axis.
     """
     if dim.has("dim_value") and dim.dim_value >= 0:  # exporters write -1 for an unknown size
         return None

@@ -109,11 +109,12 @@ class _Sizes:
         return math.prod(self.dims)
 
 
-def _tiles(rows: int, columns: int) -> float:
-    """Return the cycles for one step in the depth of a product of `rows` x `columns` elements, at most _WIDTH columns.
+def _step_cycles(rows: int, columns: int) -> float:
+    """Return the cycles that a matrix product takes for one step along its depth.
 
-    A tile takes as long as its multiplications (two vectors in a cycle), as its loads from the L2 cache (half a vector
-    in a cycle), or as an addition, which must end before the next step.
+    The result has `rows` rows and at most _WIDTH columns, and is divided into tiles of at most ROWS rows.  The time of
+    a tile is the longest of three: its multiplications (two vectors in a cycle), its loads from the L2 cache (half a
+    vector in a cycle), and the latency of an addition, because the next step needs its sum.
     """
     vectors = -(-columns // STEP)
     full, rest = divmod(rows, ROWS)
@@ -136,7 +137,7 @@ def _im2col_cycles(sizes: _Sizes, *, shares_panels: bool) -> float:
         if not window.is_pointwise() or shares_panels:
             runs = max(1.0, width / sizes.dims[-1]) + any(window.pads) / 2
         copy = 2 + 2 * vectors + 8 * runs + (width / 8 if window.strides[-1] > 1 else 0)
-        product = max(_tiles(filters, width) * depth, _from_memory(sizes))
+        product = max(_step_cycles(filters, width) * depth, _from_memory(sizes))
         total += count * (product + copy * depth + 2 * vectors * filters)
     return images * total
 
@@ -149,7 +150,7 @@ def _window_product_cycles(sizes: _Sizes) -> float:
         product = store = 0.0
         for first in range(0, sizes.filters, _WIDTH):
             width = min(sizes.filters - first, _WIDTH)
-            product += _tiles(positions, width) * sizes.depth
+            product += _step_cycles(positions, width) * sizes.depth
             store += groups * (80 * -(-width // STEP) + 10 * width)
         if any(sizes.window.pads):
             copy = 5.0 * sizes.channels * (lines * sizes.window.strides[0] + 2)
