@@ -201,6 +201,11 @@ class ShapeType(Type):
 
 @value_node
 class TupleType(Type):
+    """The type of a tuple.
+
+    fields: the types of its items.
+    """
+
     fields: tuple[Type, ...]
 
 
