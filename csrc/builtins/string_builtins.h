@@ -4,8 +4,8 @@
 
 #include "string_tensor.h"
 
-/* Stores a new string, the concatenation of two texts, in *element, whose previous contents are not released.  Charges
-   the copying to `machine`, which may be NULL.  On failure, *element is NULL. */
+/* Stores a new string, the concatenation of two texts, in *element, whose previous contents are not released.  An
+   empty string is NULL.  Charges the copying to `machine`, which may be NULL.  On failure, *element is NULL. */
 rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
                            rvm_value *error);
 /* Stores a new string with a copy of a text in *element, as rvm_string_join does. */

@@ -378,7 +378,9 @@ static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *a) {
 static void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *a) {
   const int64_t block = a->block, blocks = a->blocks;
   for (int64_t r = 0; r < a->rows; r++) {
-    const int32_t *const words = a->a + r * a->a_stride, *const tails = words + blocks * (block / 4);
+    /* A row: the bytes of all blocks, then the bits of their scales, then their sums (rvm_quantized_row_int8). */
+    const int32_t *const words = a->a + r * a->a_stride;
+    const int32_t *const scale_bits = words + blocks * (block / 4), *const sums = scale_bits + blocks;
     const int8_t *const bytes = (const int8_t *)words;
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
       float result = 0, scale;
@@ -387,9 +389,9 @@ static void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *a) 
         int32_t dot = 0;
         for (int64_t p = number * block; p < (number + 1) * block; p++)
           dot += rvm_quantized_number(a->b, a->bits, p, j) * bytes[p];
-        memcpy(&scale, tails + number, sizeof scale);
+        memcpy(&scale, scale_bits + number, sizeof scale);
         const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
-        result += ((float)dot - zero * (float)tails[blocks + number]) * (a->scales[at] * scale);
+        result += ((float)dot - zero * (float)sums[number]) * (a->scales[at] * scale);
       }
       a->tile[r * RVM_PANEL_WIDTH + j] = result;
     }

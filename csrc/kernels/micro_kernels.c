@@ -2,7 +2,8 @@
 
    A program may pass any numbers.  For each micro-kernel, run_NAME computes which elements the micro-kernel accesses,
    and refuses the call if any is outside its buffer.  Then run_NAME calls the micro-kernel for one portion of the work
-   after another, so that a run can end between two portions.  Sizes are at most LARGEST_SIZE, so that products of two
+   after another, so that a run can end between two portions.  More than OFFSETS offsets are checked and used in groups,
+   so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two
    sizes, and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
    (kernel_levels.h). */
 #include "micro_kernels.h"
@@ -268,17 +269,17 @@ static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns
   EXPECT(args.taps >= 1 && args.taps <= RVM_COLUMN_TAPS);
   EXPECT_RANGE(offsets, 0, args.count);
   EXPECT_RANGE(weight_offsets, 0, args.count);
-  const int64_t *const all_offsets = args.offsets, *const all_weight_offsets = args.weight_offsets;
   const int64_t height = round_up(args.rows, RVM_COLUMN_ROWS), width = round_up(args.columns, RVM_TILE_STEP);
   if (height == 0 || width == 0) return RVM_MICRO_DONE;
   EXPECT_RANGE(sums, 0, last_offset(height, args.sums_stride) + width);
+  /* One iteration even if count is 0: without offsets, the sums become 0.  No element of x is accessed then. */
   for (int64_t c = 0; c == 0 || c < args.count; c += OFFSETS) {
     offsets x_offsets, weight_offsets;
     const int64_t count = min_i64(args.count - c, OFFSETS);
     const int64_t most_columns = portion_size(RVM_COLUMN_ROWS * args.taps * count, RVM_TILE_STEP);
     const int64_t most_rows = portion_size(args.taps * count * min_i64(width, most_columns), RVM_COLUMN_ROWS);
-    EXPECT(copy_offsets(&x_offsets, all_offsets + c, count));
-    EXPECT(copy_offsets(&weight_offsets, all_weight_offsets + c, count));
+    EXPECT(copy_offsets(&x_offsets, args.offsets + c, count));
+    EXPECT(copy_offsets(&weight_offsets, args.weight_offsets + c, count));
     const int64_t weights_end = weight_offsets.most + last_offset(args.taps, args.weight_stride) + 1;
     const int64_t x_end = x_offsets.most + last_offset(height + args.taps - 1, args.x_stride) + width;
     EXPECT_RANGE(weights, weight_offsets.least, count > 0 ? weights_end : weight_offsets.least);

@@ -165,8 +165,9 @@ static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t coun
       rvm_tensor_write_canonical(arguments[i].as.tensor, ((Reference *)PyTuple_GetItem(tuple, i))->value.as.tensor);
 }
 
-/* Calls the Python function of `named`, the object that was registered for it, and stores the result in *result.
-   Returns 0, or -1 with an exception.  `objects` is NULL if the machine was not called from Python. */
+/* Calls the Python function of a packed function, and stores the result in *result.  named: the Python object that was
+   registered for the packed function (objects.h).  Returns 0, or -1 with an exception.  `objects` is NULL if the
+   machine was not called from Python. */
 static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count,
                        rvm_value *result) {
   if (!objects) {

@@ -83,7 +83,8 @@ rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *ke
   machine->head.nesting++;
   const rvm_status status = rvm_debugger_step(machine, position, error);
   machine->head.nesting--;
-  /* Forget the position, because `state` is valid only during this call. */
+  /* Drop the position that rvm_debugger_step may have added: its kernel is `state`, which is valid only during this
+     call. */
   if (machine->debugging->depth > depth_of(machine)) machine->debugging->depth = depth_of(machine);
   return status;
 }

@@ -47,9 +47,10 @@ def lambda_lifting(module: Module) -> Module:
     uses another local function also captures the values that the other function captures.
 
     A local function also captures the dimension variables of the surrounding functions that it uses, so that a type in
-    its body means the same size as before.  Those that no captured value determines are passed together as one shape.
-    A variable that the function's own parameters determine is left out if all calls are proven to pass arguments of
-    these types.  The function attribute `captured` is the number of added parameters.
+    its body means the same size as before.  A dimension variable that a captured value determines is not passed.
+    Neither is one that the function's own parameters determine, if all calls are proven to pass arguments of the types
+    of the parameters.  The others are passed together as one shape.  The function attribute `captured` is the number of
+    added parameters.
     """
     lifter = _Lifter(used_names(module))
     outer = [lifter.top_level(function) for function in module.functions]

@@ -25,7 +25,8 @@ def lower_string_moves(function: Function) -> Function:
                                       z_places: i64[n] = where(c, x_places, y_places)
                                       z: str[n] = string_take(z_places, x, y)
 
-    Kernels can process integers, but not strings.  Here, z_places contains positions in the concatenation of x and y.
+    Kernels can process integers, but not strings.  string_positions(y, x) numbers the elements of y
+    after those of x, so z_places contains positions in the concatenation of x and y.
     A later operator uses z_places directly if all strings that it moves come from z.  Comparisons of strings become
     calls of a builtin.  Views of string tensors are not changed.
     """
