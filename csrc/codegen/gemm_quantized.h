@@ -209,6 +209,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   typedef __m128i integers;
 #endif
 #ifdef RVM_BYTES
+  (void)bits;
 #ifdef __SSSE3__
   if (bits < 8) { /* two products of 4 and 8 bits fit 16 bits */
     const rvm_words pairs = RVM_BYTES(maddubs_epi16, (integers)numbers, (integers)left);
