@@ -58,6 +58,13 @@ static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t 
   *total = sum;
 }
 
+/* Frees the registers of the x87 unit, which gcc can leave in use after it moved 8 bytes through an MMX register. */
+#if defined __MMX__ && defined __GNUC__ && !defined __clang__
+#define RVM_LEAVE_MMX() __builtin_ia32_emms()
+#else
+#define RVM_LEAVE_MMX() (void)0
+#endif
+
 static inline void rvm_quantize_row(const rvm_quantized_row_int8_arguments *args) {
   const int64_t depth = args->depth, block = args->block, blocks = (depth + block - 1) / block;
   int32_t *const scales = args->words + blocks * (block / 4);
@@ -79,7 +86,8 @@ static inline void rvm_quantize_row(const rvm_quantized_row_int8_arguments *args
    of a block is in [2^-100, infinity), its scale is m / 127, and its bytes are x * (127 / m), rounded to the nearest
    integers, ties to even.  If m is less, the scale and the bytes are 0.  If m is infinite or an element is NaN, the
    scale is NaN and the bytes are 0.  The last block is padded with zeros.  block: a multiple of 4. */
-RVM_OUT_OF_LINE(void rvm_quantized_row_int8(const rvm_quantized_row_int8_arguments *args), rvm_quantize_row(args);)
+RVM_OUT_OF_LINE(void rvm_quantized_row_int8(const rvm_quantized_row_int8_arguments *args), rvm_quantize_row(args);
+                RVM_LEAVE_MMX();)
 
 #if defined __GNUC__ && !defined RVM_SCALAR
 

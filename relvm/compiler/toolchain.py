@@ -277,8 +277,11 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
 def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     """Return the flags with which kernels are compiled."""
     options = _options(compiler, target)
-    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in _macros(compiler, options) else ()
-    return (*_COMMON, *_KERNELS, *options, *wide)
+    macros = _macros(compiler, options)
+    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
+    # gcc can move 8 bytes through an MMX register, and leave the registers of the x87 unit in use.
+    without_mmx = ("-mno-mmx",) if "__x86_64__" in macros else ()
+    return (*_COMMON, *_KERNELS, *options, *wide, *without_mmx)
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
