@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from benchmarks.engine_process import EngineProcess, serve
 from benchmarks.models.engines import onnxruntime_runner
 from relvm.explore.views.machine_peak import measured_peaks
 
@@ -58,46 +58,30 @@ def model(depth: int, columns: int, bits: int, block: int, has_zeros: bool, leve
 
 
 def _serve(engine: str, path: Path, depth: int, threads: int) -> None:
-    """Load a model.  Answer each number of rows, a line of stdin, with the microseconds of a run.  Save its result."""
+    """Load a model.  Answer each number of rows with the microseconds of consecutive runs.  Save their result."""
+    run: Callable[[np.ndarray], Any]
     if engine == "relvm":
         import relvm
 
-        loaded = relvm.load_model(path, exec_mode="compiled", num_threads=threads)
-        run = lambda x: np.asarray(loaded(x))  # noqa: E731
+        run = relvm.load_model(path, exec_mode="compiled", num_threads=threads)
     else:
         session = onnxruntime_runner(path, threads)
-        run = lambda x: session({"x": x})[0]  # noqa: E731
-    for line in sys.stdin:
-        x = np.random.default_rng(1).standard_normal((int(line), depth)).astype(np.float32)
-        np.save(path.with_name(f"{engine}.npy"), run(x))
+
+        def run(x: np.ndarray) -> Any:
+            return session({"x": x})[0]
+
+    def microseconds(rows: int) -> list[float]:
+        x = np.random.default_rng(1).standard_normal((rows, depth)).astype(np.float32)
+        np.save(path.with_name(f"{engine}.npy"), np.asarray(run(x)))
         times: list[float] = []
         end = time.perf_counter() + _SECONDS
         while len(times) < _MIN_RUNS or time.perf_counter() < end:
             begun = time.perf_counter()
-            run(x)
+            np.asarray(run(x))
             times.append(1e6 * (time.perf_counter() - begun))
-        print(json.dumps(times), flush=True)
+        return times
 
-
-class _EngineProcess:
-    """A process that has loaded a model into an engine."""
-
-    def __init__(self, engine: str, path: Path, depth: int, threads: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.blockwise", "--serve", engine, str(path), str(depth), str(threads)]
-        self._process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def microseconds(self, rows: int) -> list[float]:
-        """Return the times of consecutive runs."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{rows}\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the engine ended with status {self._process.wait()}")
-        return json.loads(answer)
-
-    def close(self) -> None:
-        self._process.communicate("")
+    serve(microseconds)
 
 
 def _measure(proto: onnx.ModelProto, depth: int, level: int, rows: list[int], threads: int) -> list[list[float]]:
@@ -106,12 +90,13 @@ def _measure(proto: onnx.ModelProto, depth: int, level: int, rows: list[int], th
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.onnx"
         path.write_bytes(proto.SerializeToString())
-        processes = [_EngineProcess(engine, path, depth, threads) for engine in ENGINES]
+        arguments = (str(path), str(depth), str(threads))
+        processes = [EngineProcess("benchmarks.blockwise", "--serve", engine, *arguments) for engine in ENGINES]
         for count in rows:
             times: list[list[float]] = [[] for _ in ENGINES]
             for _ in range(_ROUNDS):
                 for number, process in enumerate(processes):
-                    times[number] += process.microseconds(count)
+                    times[number] += process.request(count)
             result, expected = (np.load(path.with_name(f"{engine}.npy")) for engine in ENGINES)
             np.testing.assert_allclose(result, expected, 0, _TOLERANCE[level] * np.abs(expected).max())
             answers.append([float(np.median(taken)) for taken in times])

@@ -28,10 +28,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from benchmarks.engine_process import EngineProcess, serve
 from relvm.data_classes import record
 
 _ROUNDS, _SECONDS = 5, 0.05
-_ANSWER = "microseconds: "
 _SPLIT_PROBABILITY = {4: 1.0, 8: 0.985, 12: 0.8}  # by depth: of a node between the root and the greatest depth
 LARGE = (10_000, 8, 100)
 
@@ -217,41 +217,20 @@ def _inputs(engine: str, rows: int, features: int) -> np.ndarray:
 
 
 def _serve(engine: str, folder: Path, threads: int, features: int) -> None:
-    """Load an ensemble into an engine.  Answer each number of rows, a line of the standard input, with the microseconds
-    of a run, and save its results."""
+    """Load an ensemble into an engine.  Answer a number of rows with the microseconds of a run, and save its result."""
     run = ENGINES[engine](folder, threads)
-    for line in sys.stdin:
-        x = _inputs(engine, int(line), features)
+
+    def microseconds(rows: int) -> float:
+        x = _inputs(engine, rows, features)
         np.save(folder / f"{engine}.npy", np.asarray(run(x)).reshape(-1))
         best, end = math.inf, time.perf_counter() + _SECONDS
         while time.perf_counter() < end:
             start = time.perf_counter()
             run(x)
             best = min(best, time.perf_counter() - start)
-        print(f"{_ANSWER}{best * 1e6}", flush=True)
+        return best * 1e6
 
-
-class _EngineProcess:
-    """A process that has loaded an ensemble into an engine."""
-
-    def __init__(self, engine: str, folder: Path, threads: int, features: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.trees", "--serve", engine, str(folder), str(threads)]
-        self._process = subprocess.Popen(
-            [*command, str(features)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-    def microseconds(self, rows: int) -> float:
-        """Return the time of a run."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{rows}\n")
-        self._process.stdin.flush()
-        for line in self._process.stdout:  # some engines print messages
-            if line.startswith(_ANSWER):
-                return float(line.removeprefix(_ANSWER))
-        raise RuntimeError(f"the engine ended with status {self._process.wait()}")
-
-    def close(self) -> None:
-        self._process.communicate("")
+    serve(microseconds)
 
 
 def _measure(
@@ -263,12 +242,13 @@ def _measure(
         (folder / "m.onnx").write_bytes(onnx_model(forest, features).SerializeToString())
         (folder / "m.txt").write_text(lightgbm_text(forest, features))
         names = [engine for engine in _installed() if engine not in _COMPILED or len(forest.trees) <= most_compiled]
-        processes = {engine: _EngineProcess(engine, folder, threads, features) for engine in names}
+        arguments = (str(folder), str(threads), str(features))
+        processes = {engine: EngineProcess("benchmarks.trees", "--serve", engine, *arguments) for engine in names}
         for rows in batches:
             best = dict.fromkeys(processes, math.inf)
             for _ in range(_ROUNDS):
                 for engine, process in processes.items():
-                    best[engine] = min(best[engine], process.microseconds(rows))
+                    best[engine] = min(best[engine], process.request(rows))
             expected = np.load(folder / "relvm.npy")
             for engine in processes:
                 np.testing.assert_allclose(np.load(folder / f"{engine}.npy"), expected, 1e-3, 1e-2, err_msg=engine)

@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.models.catalogue import MODELS
-from benchmarks.models.engines import ENGINES, EngineProcess, onnxruntime_runner
+from benchmarks.models.engines import ENGINES, engine_process, onnxruntime_runner
 from benchmarks.models.peers import tvm_milliseconds
 from benchmarks.models.record import record_instructions
 
@@ -90,11 +90,11 @@ def _compared(name: str, threads: int) -> list[tuple[dict[str, float], float, fl
     engines = [engine for engine in ENGINES if importlib.util.find_spec(engine)]
     rows = []
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
-        processes = {engine: stack.enter_context(closing(EngineProcess(name, engine, threads))) for engine in engines}
+        processes = {engine: stack.enter_context(closing(engine_process(name, engine, threads))) for engine in engines}
         for case in range(len(MODELS[name].cases())):
             for engine, process in list(processes.items()):
                 try:
-                    process.request(case, "save", str(Path(folder) / f"{engine}.npz"))
+                    process.request([case, "save", str(Path(folder) / f"{engine}.npz")])
                 except RuntimeError:
                     if engine != "openvino":
                         raise
@@ -103,8 +103,8 @@ def _compared(name: str, threads: int) -> list[tuple[dict[str, float], float, fl
             for _ in range(_BLOCKS):
                 for engine, process in processes.items():
                     time.sleep(_PAUSE_SECONDS if threads > 1 else 0)
-                    times[engine] += process.request(case, "block")
-            (share,) = processes["relvm"].request(case, "peak")
+                    times[engine] += process.request([case, "block"])
+            (share,) = processes["relvm"].request([case, "peak"])
             results = [np.load(Path(folder) / f"{engine}.npz") for engine in ("relvm", "onnxruntime")]
             medians = {engine: statistics.median(taken) for engine, taken in times.items()}
             rows.append((medians, share, _error(*([found[key] for key in found] for found in results))))

@@ -1,22 +1,17 @@
-"""Inference engines in processes of their own, which measure the cases of a model in turns.
-
-An engine has a process of its own, because the threads of some engines wait actively after a run, and would slow down
-the other engines.  The parent process sends requests to the engines one at a time.
-"""
+"""Inference engines that run models: their functions, and their processes, which measure the cases of a model."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.engine_process import EngineProcess, serve
 from benchmarks.models.catalogue import MODELS, Case
 
 ENGINES = ("relvm", "onnxruntime", "openvino")
@@ -24,35 +19,15 @@ _BLOCK_SECONDS, _MIN_RUNS, _MAX_RUNS = 0.25, 3, 100
 _PROFILES = 5  # profiles of a case; the one with the shortest run counts
 
 
-class EngineProcess:
-    """A process that has loaded a model into an engine, and runs its cases on request."""
+def engine_process(model: str, engine: str, threads: int) -> EngineProcess:
+    """Return a process that has loaded a model into an engine.
 
-    def __init__(self, model: str, engine: str, threads: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.models.engines", model, engine, str(threads)]
-        folder = Path(__file__).resolve().parents[2]
-        self._process = subprocess.Popen(
-            command, cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-
-    def request(self, case: int, what: str, *arguments: str) -> list[float]:
-        """Send a request, and return the answer.
-
-        what: "block" returns the milliseconds of some runs.  "save" writes the results to the file in `arguments`.
-        "peak" returns the share of the peak of the machine, for relvm.
-        """
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with suppress(BrokenPipeError):  # the engine has ended, so there is no answer
-            self._process.stdin.write(json.dumps([case, what, *arguments]) + "\n")
-            self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the engine ended with status {self._process.wait()}")
-        return json.loads(answer)
-
-    def close(self) -> None:
-        self._process.kill()
-        with suppress(BrokenPipeError):
-            self._process.communicate()
+    Its requests are [case, what, *arguments], where `what` is:
+    "block": answer the milliseconds of some runs
+    "save": write the results to the file in `arguments`
+    "peak": answer the share of the peak of the machine, for relvm
+    """
+    return EngineProcess("benchmarks.models.engines", model, engine, str(threads), stderr=subprocess.DEVNULL)
 
 
 def onnxruntime_runner(model: Path | bytes, threads: int) -> Callable[[Case], list[np.ndarray]]:
@@ -95,27 +70,28 @@ def _relvm_runner(path: Path, threads: int) -> tuple[Callable, Callable]:
 
 
 def _serve(name: str, engine: str, threads: int) -> None:
-    """Answer requests from stdin, one line each, until stdin ends."""
+    """Load a model into an engine, and answer the requests of `engine_process`."""
     path, cases = MODELS[name].path(), MODELS[name].cases()
     profile: Callable | None = None
     if engine == "relvm":
         run, profile = _relvm_runner(path, threads)
     else:
         run = (onnxruntime_runner if engine == "onnxruntime" else openvino_runner)(path, threads)
-    for line in sys.stdin:
-        number, what, *arguments = json.loads(line)
+
+    def answer(request: list) -> list[float]:
+        number, what, *arguments = request
         case = cases[number]
-        answer: list[float] = []
         if what == "block":
-            answer = _block(run, case)
-        elif what == "save":
+            return _block(run, case)
+        if what == "save":
             results = run(case)
             results = results if isinstance(results, (tuple, list)) else [results]
             np.savez(arguments[0], **{str(n): np.asarray(result) for n, result in enumerate(results)})
-        else:
-            assert profile is not None
-            answer = [_share_of_peak([profile(case) for _ in range(_PROFILES)])]
-        print(json.dumps(answer), flush=True)
+            return []
+        assert profile is not None
+        return [_share_of_peak([profile(case) for _ in range(_PROFILES)])]
+
+    serve(answer)
 
 
 def _block(run: Callable[[Case], object], case: Case) -> list[float]:

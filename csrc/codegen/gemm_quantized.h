@@ -189,8 +189,9 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
       *(rvm_lanes *)(args->tile + r * RVM_PANEL_WIDTH + column + v * RVM_LANES) = sum[r][v];
 }
 
-/* Adds to each sum the products of the four unsigned bytes of `numbers`, of which each has `bits` bits, and the four
-   signed bytes of `left`.  All forms give the same sums, because none saturates. */
+/* Adds to each sum the products of the four unsigned bytes of `numbers` and the four signed bytes of `left`.  Each byte
+   of `numbers` is less than 1 << bits.  All variants below give the same sums, because no intermediate result
+   saturates. */
 static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words sum, rvm_words numbers, rvm_words left,
                                                                     int bits) {
 #if defined __AVX512VNNI__

@@ -24,8 +24,8 @@ static int64_t end_of(const unsigned char *packed, int64_t index) {
   return end;
 }
 
-/* Returns whether the packed form begins with `count` sorted end offsets, the last of which is the size of the text
-   after the offsets. */
+/* Returns whether the packed form begins with `count` end offsets in ascending order.  The last one must be the size of
+   the text that follows the offsets. */
 static int is_packed(const unsigned char *packed, int64_t packed_bytes, int64_t count) {
   if (count > packed_bytes / (int64_t)sizeof(int64_t)) return 0;
   int64_t text_bytes = packed_bytes - count * (int64_t)sizeof(int64_t), last = 0;
