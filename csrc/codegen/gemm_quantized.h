@@ -100,7 +100,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_words_of_lanes(const uint8_t *byte
 #elif defined __AVX2__
   return (rvm_words)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)bytes));
 #else
-  rvm_words words;
+  rvm_words words = {0}; /* gcc does not see under -fsanitize=thread that the loop sets every lane */
 #pragma GCC unroll 8
   for (int i = 0; i < RVM_LANES; i++) words[i] = bytes[i];
   return words;
