@@ -44,9 +44,9 @@ def fold_scales(module):
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms can be added.
-    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  A factor that is
-    a single number is also moved through products of two computed matrices.  Only values that are used once are
-    changed.
+    They are multiplied by a factor after the product, and divided by a factor before it.  Transpositions and views are also allowed in between.  A factor that is
+    a single number is also moved through products of two computed matrices, and out of an elementwise product before a
+    convolution or a matrix product.  Only values that are used once are changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
@@ -251,10 +251,8 @@ class _Folder:
         element overflows, or if the factor is so large or small that it could change which numbers overflow or
         underflow.
         """
-        arg, size = call.args[index], np.abs(factor)
-        if ((size > _LARGE_FACTOR) | ((size < 1 / _LARGE_FACTOR) & (size != 0))).any():
-            return None
-        if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
+        arg = call.args[index]
+        if not _is_moderate(factor) or not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
         return multiply_weights(arg, factor)
 
@@ -265,17 +263,54 @@ class _Folder:
         Return any other call unchanged.
         """
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
-            inner = self.single_use_call(scaled)
-            if inner is None or (found := match_factor(inner)) is None:
+            if (found := self.factor_of_input(scaled)) is None:
                 return call
-            x, factor = found
+            redundant, x, factor, changes = found
             of_weights = _weight_factor(call, factor)
             weights = None if of_weights is None else self.multiply_weights(call, 1, of_weights)
             if weights is None:
                 return call
-            del self.values[scaled]
+            del self.values[redundant]
+            self.values.update(changes)
             call = replace(call, args=(x, weights))
         return call
+
+    def factor_of_input(self, expr: Var) -> tuple[Var, Expr, np.ndarray, Changes] | None:
+        """Find a constant factor of `expr`: of the call that computes it, of the tensor to which this call adds a constant
+        term, or, if the factor is a number, of one of the two tensors that this call multiplies.
+
+        Return the variable of the multiplication by the factor, which is redundant if the factor is folded, the value
+        that then replaces `expr`, the factor, and the changes that are then necessary.  Return None if no factor is
+        found.
+        """
+        call = self.single_use_call(expr)
+        if call is None:
+            return None
+        if found := match_factor(call):
+            return expr, *found, {}
+        if shifted := match_shift(call):
+            x, shift = shifted
+            inner = self.single_use_call(x)
+            if not isinstance(x, Var) or inner is None or (found := match_factor(inner)) is None:
+                return None
+            term = combine(np.divide, shift, found[1], call.known_element_type)
+            return None if term is None else (x, expr, found[1], {expr: ops.add(found[0], term)})
+        if call.op is not ops.multiply or not call.known_element_type.is_float:
+            return None
+        for index, side in enumerate(call.args):
+            inner = self.single_use_call(side)
+            found = match_factor(inner) if inner is not None else None
+            if found is not None and isinstance(side, Var) and found[1].size == 1:
+                args = (*call.args[:index], found[0], *call.args[index + 1 :])
+                factor = found[1].reshape((1,) * call.tensor_type.known_rank)
+                return side, expr, factor, {expr: replace(call, args=args)}
+        return None
+
+
+def _is_moderate(factor: np.ndarray) -> bool:
+    """Return whether the factor is not so large or small that it could change which numbers overflow or underflow."""
+    size = np.abs(factor)
+    return bool((((size <= _LARGE_FACTOR) & (size >= 1 / _LARGE_FACTOR)) | (size == 0)).all())
 
 
 def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:

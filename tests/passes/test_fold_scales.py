@@ -33,7 +33,7 @@ def step(made: list[Var], random: np.random.Generator) -> Expr:
     """Return a random operator call on the last two values."""
     x, y = (made[-int(random.choice((1, 1, 1, 2)))] for _ in range(2))
     dims, rank = x.type.shape, x.type.rank
-    match random.integers(10):
+    match random.integers(11):
         case 0 | 1 | 2 | 3:
             shape = [dim if isinstance(dim, int) and random.random() < 0.3 else 1 for dim in dims]
             number = numbers(tuple(shape[int(random.integers(0, rank)) :]), random)
@@ -58,6 +58,8 @@ def step(made: list[Var], random: np.random.Generator) -> Expr:
             joined = (*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :])
             split = (*dims[:axis], dims[axis] // 2, 2, *dims[axis + 1 :])
             return ops.reshape(x, Shape(joined if random.random() < 0.5 or dims[axis] % 2 else split))
+        case 9 if x.type == y.type:
+            return ops.multiply(x, y)
         case _:
             return ops.matmul(x, y, transpose_b=bool(random.random() < 0.5))
 
