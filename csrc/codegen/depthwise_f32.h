@@ -52,8 +52,9 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
 static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_arguments *args, int taps) {
   const int64_t columns = args->columns;
   for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS) {
-    /* A processor can add about eight vectors at a time.  So if few rows are left, several vectors of columns are
-       computed together.  With 32 vector registers (16 lanes), more sums fit, so each weight is read less often. */
+    /* About eight independent additions must be in flight to hide their latency.  So if few rows are left, several
+       vectors of columns are computed together.  With 32 vector registers (16 lanes), more sums fit, so each weight is
+       read less often. */
     const int64_t rows = args->rows - r;
     int64_t j = 0;
     if (rows <= 2)

@@ -14,7 +14,7 @@
 
 #include "float_bits.h"
 
-/* Returns the code of |x|, which has no sign bit. */
+/* Returns the code of |x|, without a sign bit. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x) & 0x7fffffffu;
   const int dropped_bits = 23 - M;

@@ -225,14 +225,14 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
 enum { RVM_MAX_THREADS = 256 };
 
 typedef struct rvm_machine_options {
-  /* Size of the value stack in values; 0: 1 << 20. */
+  /* Size of the value stack in values; 0 means 1 << 20. */
   int64_t stack_values;
-  /* Maximum depth of nested calls; 0: 200,000.  Calls of native code also need C stack. */
+  /* Maximum depth of nested calls; 0 means 200,000.  Calls of native code also need C stack. */
   int64_t call_depth;
-  /* Maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS. */
+  /* Maximum number of threads of a kernel, including the caller's, at most RVM_MAX_THREADS; 0 means 1. */
   int32_t threads;
-  /* Limits of one run, from the host's call until it returns; 0: no limit.  A run that exceeds a limit fails with the
-     status in parentheses. */
+  /* Limits of one run, from the host's call until it returns; 0 means no limit.  A run that exceeds a limit fails with
+     the status in parentheses. */
 
   /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
   int64_t max_bytes;

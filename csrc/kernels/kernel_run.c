@@ -25,8 +25,9 @@ rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
 
 /* ---- memory ---- */
 
-/* The memory of a run begins with the scalars, the three arrays per register and the two per buffer of rvm_kernel_run,
-   all with items of 8 bytes.  Then follow the strips, aligned, and the scratch memory for the arrays. */
+/* The memory of a run begins with the arrays of rvm_kernel_run, all with items of 8 bytes: `scalars`, three arrays with
+   an item for each register, and two with an item for each buffer.  Then follow the strips, aligned, and the scratch
+   memory for the program's arrays. */
 int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program) {
   const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
   const int64_t buffers = (int64_t)program->tensor_count + program->array_count;
@@ -92,7 +93,8 @@ static char *take_part(rvm_kernel_loop *loop, int *part) {
 }
 
 /* Runs the iterations [first, last) of a parallel loop on the calling thread.  `shared` is the rvm_kernel_loop.  Does
-   nothing if another part has failed. */
+   nothing if another part has failed.  While parts run, nobody changes the outer run, which all of them read.  A helper
+   stores its error in `failure`, and the machine's own thread in `result`, so that the latter can take precedence. */
 static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_loop *loop = (rvm_kernel_loop *)shared;
   rvm_kernel_run *outer = loop->outer;
@@ -110,10 +112,10 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
   const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
   for (size_t i = 0; i < buffers; i++)
-    if (i < tensors + loop->first_array || i >= tensors + loop->last_array) inner.buffers[i] = outer->buffers[i];
+    if (i < tensors + loop->first_private || i >= tensors + loop->last_private) inner.buffers[i] = outer->buffers[i];
   memcpy(inner.buffer_bytes, outer->buffer_bytes, buffers * sizeof *inner.buffer_bytes);
-  inner.scalars[loop->first].i64 = first;
-  inner.scalars[loop->last].i64 = last;
+  inner.scalars[loop->first_register].i64 = first;
+  inner.scalars[loop->last_register].i64 = last;
   inner.loop = loop;
   inner.is_helper = loop->thread != &this_thread;
   inner.result = inner.is_helper ? &failure : &loop->result;
@@ -123,7 +125,7 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   if (inner.is_helper)
     atomic_fetch_add(&loop->helped, RVM_KERNEL_FUEL - inner.fuel);
   else
-    outer->fuel -= RVM_KERNEL_FUEL - inner.fuel;
+    loop->spent += RVM_KERNEL_FUEL - inner.fuel;
   if (status) atomic_store(&loop->status, status);
   if (failure.tag == RVM_TAG_ERROR && !atomic_exchange(&loop->has_failure, 1)) {
     loop->failure = failure;
@@ -148,10 +150,10 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
                           .result = {.tag = RVM_TAG_NIL},
                           .failure = {.tag = RVM_TAG_NIL},
                           .pc = pc,
-                          .first = op->start,
-                          .last = op->stop,
-                          .first_array = op->first_array,
-                          .last_array = op->last_array,
+                          .first_register = op->start,
+                          .last_register = op->stop,
+                          .first_private = op->first_array,
+                          .last_private = op->last_array,
                           .part_bytes = rvm_kernel_memory_bytes(state->program)};
   atomic_init(&loop.status, RVM_OK);
   atomic_init(&loop.helped, 0);
@@ -172,6 +174,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   else
     run_part(&loop, 0, count);
   rvm_value_release(&storage);
+  state->fuel -= loop.spent;
   status = atomic_load(&loop.status);
   /* The error of a part on the machine's own thread takes precedence over that of a helper. */
   if (loop.result.tag != RVM_TAG_ERROR) {

@@ -54,17 +54,18 @@ typedef struct rvm_kernel_run {
 
 /* The state that the parts of a parallel loop share. */
 typedef struct rvm_kernel_loop {
-  rvm_kernel_run *outer;            /* the run with the loop; changed only by the machine's own thread */
-  const void *thread;               /* identifies the machine's own thread */
-  rvm_value result;                 /* the error of a part on the machine's own thread, or NIL */
-  rvm_value failure;                /* the first error of a helper, or NIL */
-  _Atomic(int32_t) has_failure;     /* whether a helper has claimed `failure` */
-  uint32_t pc;                      /* the `parallel` instruction */
-  uint32_t first, last;             /* the scalars for the bounds of a part */
-  uint32_t first_array, last_array; /* the range of arrays of which each part has a copy */
-  _Atomic(rvm_status) status;       /* status of the last part that failed, or OK */
-  _Atomic(int64_t) helped;          /* fuel used by other threads and not yet charged to the machine */
-  char *memory;                     /* memory of concurrent parts, `part_bytes` each */
+  rvm_kernel_run *outer;                  /* the run with the loop, which does not change while parts run */
+  const void *thread;                     /* identifies the machine's own thread */
+  rvm_value result;                       /* the error of a part on the machine's own thread, or NIL */
+  rvm_value failure;                      /* the first error of a helper, or NIL */
+  _Atomic(int32_t) has_failure;           /* whether a helper has claimed `failure` */
+  uint32_t pc;                            /* the `parallel` instruction */
+  uint32_t first_register, last_register; /* the scalars for the bounds of a part */
+  uint32_t first_private, last_private;   /* the range of arrays of which each part has a copy */
+  int64_t spent;                          /* fuel used by parts on the machine's own thread */
+  _Atomic(rvm_status) status;             /* status of the last part that failed, or OK */
+  _Atomic(int64_t) helped;                /* fuel used by other threads and not yet charged to the machine */
+  char *memory;                           /* memory of concurrent parts, `part_bytes` each */
   int64_t part_bytes;
   _Atomic(uint64_t) free_parts[PART_WORDS]; /* bit set of the parts of `memory` that are not in use */
 } rvm_kernel_loop;

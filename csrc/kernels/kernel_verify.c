@@ -264,12 +264,15 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   }
 }
 
+/* Checks each instruction.  The tables of `lookup` are in one block of memory, those with words first. */
 static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error) {
-  const size_t message_bytes = program->message_count * sizeof(uint32_t);
-  uint8_t *memory = rvm_allocate_zeroed(message_bytes + program->tensor_count + program->view_count);
+  const size_t table_bytes = program->message_count * sizeof(uint32_t);
+  uint8_t *memory = rvm_allocate_zeroed(table_bytes + program->tensor_count + program->view_count);
   if (!memory) return rvm_out_of_memory(error);
-  uint8_t *const element_bytes = memory + message_bytes;
-  const lookup lookup = {element_bytes, element_bytes + program->tensor_count, (uint32_t *)(void *)memory};
+  uint8_t *const element_bytes = memory + table_bytes;
+  const lookup lookup = {.element_bytes = element_bytes,
+                         .view_bytes = element_bytes + program->tensor_count,
+                         .values = (uint32_t *)(void *)memory};
   fill_lookup(program, &lookup);
   rvm_status status = RVM_OK;
   for (uint32_t i = 0; i < program->code_count && !status; i++) {

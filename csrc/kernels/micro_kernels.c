@@ -692,7 +692,7 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
                                    const rvm_micro_watch *watch) {                                                 \
     const int64_t trees = args.trees, leaves = args.targets == 1 ? 0 : args.leaves;                                \
     if (args.rows == 0 || trees == 0 || args.targets == 0) return RVM_MICRO_DONE;                                  \
-    /* Each tree of a row takes its steps, also in lanes without row or tree, and adds the values of a leaf. */    \
+    /* The work of RVM_TREE_LANES trees.  All lanes take every step, even lanes without a row or a tree. */        \
     const double work = (double)args.rows * ((double)args.steps * RVM_TREE_LANES + (double)args.targets + 1) * 4;  \
     EXPECT_WORK(work, 0x1p30);                                                                                     \
     EXPECT(args.node_count >= 1 && args.offset_bits >= 1 && args.offset_bits <= 32);                               \

@@ -96,8 +96,10 @@ static PyObject *summary_result(const rvm_onnx_summary *summary) {
   return external ? Py_BuildValue("(LLN)", (long long)summary->messages, (long long)summary->nodes, external) : NULL;
 }
 
-/* check_onnx(content, file_bytes, string_bytes, messages, strings, nodes, depth) -> (messages, nodes, external), or
-   (status, reason) if the check fails.  See rvm_onnx_check. */
+/* check_onnx(content, file_bytes, string_bytes, messages, strings, nodes, depth) -> (messages, nodes, external)
+
+   The arguments after `content` are limits (rvm_onnx_limits).  Returns the numbers of messages and nodes, and the
+   positions of references to external data (rvm_onnx_summary), or (status, reason) if the check fails. */
 static PyObject *check_onnx(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *content;

@@ -30,8 +30,8 @@ def fuse_attention(function: Function) -> Function:
     scores with a `where`.  Between the softmax and the second product, a `where` can replace NaN by 0, or can
     replace rows whose scores are all -inf by 0.
 
-    The pass applies if the dtype is f32, the intermediate values have no other users, and a single query or value
-    vector has few elements.
+    The pass applies if the dtype is f32, the intermediate values have no other users, and each query and value vector
+    has at most 256 elements (relvm.ops.attention.MOST).
     """
     uses = use_counts(function.body)
     return map_blocks(lambda block: _block(block, uses), function)

@@ -1,4 +1,4 @@
-"""The parts of an executable that determine the meaning of its native code."""
+"""The parts of an executable that must not change if its native code is to be trusted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from relvm.runtime.trust import Part
 
 
 def native_parts(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return the parts of an executable that determine the meaning of its native code, for `record_built`.
+    """Return the parts of an executable that must not change if its native code is to be trusted.
 
-    These are all sections except the elements of tensors.  Return an empty tuple if there is no native code.
+    These are all sections except the elements of tensors.  `record_built` records them when the executable is built.
+    Return an empty tuple if there is no native code.
 
     where: the beginning of error messages.
     """

@@ -76,7 +76,8 @@ class ByteCursor:
         return value >> 1 ^ -(value & 1)
 
     def count(self, what: str) -> int:
-        """Read the number of items that follow.  Fail if it exceeds the number of bytes left: each item takes one.
+        """Read the number of items that follow.  Fail if it exceeds the number of bytes left,
+        because each item takes at least one.
 
         what: the items, in the plural, for the message.
         """
