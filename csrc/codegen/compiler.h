@@ -2,10 +2,9 @@
 #ifndef RELVM_COMPILER_H
 #define RELVM_COMPILER_H
 
-/* RVM_ALIGNED states the alignment of a variable or member in bytes.  RVM_MAY_ALIAS stands after the closing
-   brace of a struct; pointers to such a struct can point to memory that is also accessed as another type.
-   RVM_ALWAYS_INLINE, RVM_NOINLINE and RVM_UNUSED are attributes of functions, and follow `static` or `static inline`.
- */
+/* RVM_ALIGNED states the alignment of a variable or member in bytes.  RVM_MAY_ALIAS stands after the closing brace of a
+   struct; pointers to such a struct can point to memory that is also accessed as another type.  The other macros are
+   attributes of functions, and follow `static` or `static inline`. */
 #ifdef __GNUC__
 #define RVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define RVM_MAY_ALIAS __attribute__((may_alias))
