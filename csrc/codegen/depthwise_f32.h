@@ -145,4 +145,166 @@ static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
 
 #endif
 
+/* ---- whole planes ---- */
+
+/* The planes of rvm_planes_f32, and where the window positions read them, in order of addition. */
+typedef struct rvm_plane_taps {
+  int64_t elements, weights; /* of a plane */
+  int64_t stride;            /* between the rows of masks and between the planes of sums */
+  int64_t count;
+  int64_t least, most;               /* bounds of `shifts` and 0 */
+  int64_t shifts[RVM_PLANE_TAPS];    /* the distance from an element to the one that its sum reads */
+  int64_t positions[RVM_PLANE_TAPS]; /* the position of the weight */
+} rvm_plane_taps;
+
+/* Returns the distance between the sums of planes of `elements` elements. */
+static inline int64_t rvm_plane_stride(int64_t elements) {
+  return (elements + RVM_TILE_STEP - 1) / RVM_TILE_STEP * RVM_TILE_STEP;
+}
+
+static inline int64_t rvm_clamped(int64_t number, int64_t most) {
+  return number < 0 ? 0 : number > most ? most : number;
+}
+
+/* Returns the distance from an element to the one that its sum reads at a position of the window. */
+static inline int64_t rvm_plane_shift(const rvm_planes_f32_arguments *args, int64_t position) {
+  const int64_t down = position / args->window_width * args->dilation_y - args->pad_y;
+  return down * args->width + position % args->window_width * args->dilation_x - args->pad_x;
+}
+
+/* Initializes *taps, and stores a row of masks for each window position: -1 for each element of a plane whose sum reads
+   the plane there, and 0 where it reads padding. */
+static inline void rvm_mask_planes(const rvm_planes_f32_arguments *args, rvm_plane_taps *taps) {
+  const int64_t height = args->height, width = args->width, stride = rvm_plane_stride(height * width);
+  *taps = (rvm_plane_taps){.elements = height * width,
+                           .weights = args->window_height * args->window_width,
+                           .stride = stride,
+                           .count = args->taps};
+  memset(args->masks, 0, (size_t)(args->taps * stride) * sizeof *args->masks);
+  for (int64_t t = 0; t < args->taps; t++) {
+    const int64_t position = args->order[t];
+    const int64_t down = position / args->window_width * args->dilation_y - args->pad_y;
+    const int64_t right = position % args->window_width * args->dilation_x - args->pad_x;
+    const int64_t shift = rvm_plane_shift(args, position);
+    taps->positions[t] = position;
+    taps->shifts[t] = shift;
+    if (shift < taps->least) taps->least = shift;
+    if (shift > taps->most) taps->most = shift;
+    const int64_t first = rvm_clamped(-right, width), last = rvm_clamped(width - right, width);
+    for (int64_t i = rvm_clamped(-down, height); i < rvm_clamped(height - down, height); i++)
+      for (int64_t j = first; j < last; j++) args->masks[t * stride + i * width + j] = -1;
+  }
+}
+
+#ifdef __GNUC__
+
+static inline int rvm_fits_vector(int64_t elements) { return elements <= RVM_LANES; }
+
+/* Returns RVM_LANES floats, or 0 in the lanes whose mask is 0.  The other lanes have the mask -1. */
+static inline RVM_ALWAYS_INLINE rvm_lanes rvm_masked_lanes(const float *x, const int32_t *mask) {
+#ifdef RVM_SCALAR
+  return *mask ? *x : 0;
+#else
+  return (rvm_lanes)(*(const rvm_words *)x & *(const rvm_words *)mask);
+#endif
+}
+
+/* Computes four or fewer vectors of sums: of one plane, or, if `of_planes`, the first vectors of consecutive planes.
+   `vectors` and `of_planes` must be constants where this function is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_plane_in_registers(const rvm_plane_taps *taps, int vectors, int of_planes,
+                                                            const float *x, const float *weights, const int32_t *masks,
+                                                            float *sums) {
+  const int64_t x_step = of_planes ? taps->elements : RVM_LANES, mask_step = of_planes ? 0 : RVM_LANES;
+  const int64_t sums_step = of_planes ? taps->stride : RVM_LANES, weight_step = of_planes ? taps->weights : 0;
+  rvm_lanes sum[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) sum[v] = (rvm_lanes){0};
+  for (int64_t t = 0; t < taps->count; t++, masks += taps->stride) {
+    const float *const source = x + taps->shifts[t], *const weight = weights + taps->positions[t];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      sum[v] =
+          rvm_fma_lanes(weight[v * weight_step], rvm_masked_lanes(source + v * x_step, masks + v * mask_step), sum[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * sums_step) = sum[v];
+}
+
+/* Computes the sums of one plane. */
+static inline void rvm_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights,
+                                  const int32_t *masks, float *sums) {
+  const int64_t elements = taps->elements;
+  int64_t i = 0;
+  for (; elements - i > 3 * RVM_LANES; i += 4 * RVM_LANES)
+    rvm_plane_in_registers(taps, 4, 0, x + i, weights, masks + i, sums + i);
+  if (elements - i > 2 * RVM_LANES)
+    rvm_plane_in_registers(taps, 3, 0, x + i, weights, masks + i, sums + i);
+  else if (elements - i > RVM_LANES)
+    rvm_plane_in_registers(taps, 2, 0, x + i, weights, masks + i, sums + i);
+  else if (i < elements)
+    rvm_plane_in_registers(taps, 1, 0, x + i, weights, masks + i, sums + i);
+}
+
+/* Computes the sums of four consecutive planes, each of which fits a vector. */
+static inline void rvm_four_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights,
+                                       const int32_t *masks, float *sums) {
+  rvm_plane_in_registers(taps, 4, 1, x, weights, masks, sums);
+}
+
+#else
+
+static inline int rvm_fits_vector(int64_t elements) { return elements <= 1; }
+
+static void rvm_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights, const int32_t *masks,
+                           float *sums) {
+  for (int64_t i = 0; i < taps->elements; i++) {
+    float sum = 0;
+    for (int64_t t = 0; t < taps->count; t++)
+      sum += weights[taps->positions[t]] * (masks[t * taps->stride + i] ? x[i + taps->shifts[t]] : 0);
+    sums[i] = sum;
+  }
+}
+
+static void rvm_four_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights, const int32_t *masks,
+                                float *sums) {
+  for (int p = 0; p < 4; p++)
+    rvm_plane_sums(taps, x + p * taps->elements, weights + p * taps->weights, masks, sums + p * taps->stride);
+}
+
+#endif
+
+static inline void rvm_convolve_planes(const rvm_planes_f32_arguments *args) {
+  rvm_plane_taps taps;
+  rvm_mask_planes(args, &taps);
+  const int64_t elements = taps.elements;
+  for (int64_t p = 0, count; p < args->planes; p += count) {
+    const int64_t first = args->first + p * elements;
+    const float *x = args->x + first, *const weights = args->weights + p * taps.weights;
+    float *const sums = args->sums + p * taps.stride;
+    const int64_t whole = args->planes - p >= 4 && rvm_fits_vector(elements) ? 4 : 1;
+    const int is_inside =
+        first + taps.least >= 0 && first + taps.most + (whole - 1) * elements + taps.stride <= args->size;
+    count = is_inside ? whole : 1;
+    if (count == 4) {
+      rvm_four_plane_sums(&taps, x, weights, args->masks, sums);
+      continue;
+    }
+    if (!is_inside) {
+      float *const copy = args->copy - taps.least; /* whole vectors can be read around it */
+      memcpy(copy, x, (size_t)elements * sizeof *x);
+      x = copy;
+    }
+    rvm_plane_sums(&taps, x, weights, args->masks, sums);
+  }
+}
+
+/* Convolves planes of height * width elements, each with its own window.  The first plane begins at x[first]; x has
+   `size` elements.  sums[p * stride + i * width + j] becomes the sum of the products of the weights of plane p with the
+   elements that the window reads if its upper left corner is at (i - pad_y, j - pad_x); elements outside the plane are
+   0.  The stride is height * width, rounded up to a multiple of RVM_TILE_STEP; elements between the planes are also
+   written.  order: the window positions in order of addition, at most RVM_PLANE_TAPS.  masks, copy: memory for taps *
+   stride elements, and for a plane with the elements around it that a window can reach: stride, plus the largest and
+   minus the smallest distance from an element to one that the window reads, as far as these have that sign. */
+RVM_OUT_OF_LINE(void rvm_planes_f32(const rvm_planes_f32_arguments *args), rvm_convolve_planes(args);)
+
 #endif

@@ -76,6 +76,7 @@ enum { RVM_LANES = 1, RVM_TILE_VECTORS = 4 };
 typedef float rvm_lanes;
 #else
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
+typedef int32_t rvm_words __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 #endif
 
 /* Returns left * right + sum for each lane, rounded once if the processor has fused multiply-add. */

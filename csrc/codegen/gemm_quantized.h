@@ -91,8 +91,6 @@ RVM_OUT_OF_LINE(void rvm_quantized_row_int8(const rvm_quantized_row_int8_argumen
 
 #if defined __GNUC__ && !defined RVM_SCALAR
 
-typedef int32_t rvm_words __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
-
 /* Returns RVM_LANES bytes as words.  GCC would convert a vector of bytes one by one. */
 static inline RVM_ALWAYS_INLINE rvm_words rvm_words_of_lanes(const uint8_t *bytes) {
 #if defined __AVX512F__

@@ -33,6 +33,7 @@ enum {
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
   INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
   PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
+  PLANE_STEPS = 1 << 16,                      /* the largest padding and dilation of rvm_planes_f32 */
 };
 
 /* The buffers of the arguments READ and WRITE, by name: a struct NAME_buffers for each micro-kernel.  `has_none` keeps
@@ -325,6 +326,46 @@ static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buff
                                              .sums = args.sums + j,
                                              .accumulates = t > 0 || args.accumulates != 0});
     }
+  }
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_planes_f32(rvm_planes_f32_arguments args, const rvm_planes_f32_buffers *buffers,
+                              const rvm_micro_watch *watch) {
+  EXPECT(args.taps <= RVM_PLANE_TAPS && args.height >= 1 && args.width >= 1 && args.window_width >= 1);
+  EXPECT_WORK((double)args.height * (double)args.width, 0x1p20);
+  const int64_t elements = args.height * args.width, stride = rvm_plane_stride(elements);
+  const int64_t window = args.window_height * args.window_width;
+  EXPECT(window <= RVM_MAX_OFFSETS && args.planes <= LARGEST_SIZE / stride);
+  EXPECT(args.pad_y <= PLANE_STEPS && args.pad_x <= PLANE_STEPS);
+  EXPECT(args.dilation_y <= PLANE_STEPS && args.dilation_x <= PLANE_STEPS);
+  EXPECT_RANGE(order, 0, args.taps);
+  offsets order;
+  EXPECT(copy_offsets(&order, args.order, args.taps));
+  EXPECT(args.taps == 0 || (order.least >= 0 && order.most < window));
+  args.order = order.values;
+  int64_t least = 0, most = 0;
+  for (int64_t t = 0; t < args.taps; t++) {
+    const int64_t shift = rvm_plane_shift(&args, order.values[t]);
+    least = shift < least ? shift : least;
+    most = shift > most ? shift : most;
+  }
+  EXPECT(args.first + args.planes * elements <= args.size);
+  EXPECT_RANGE(x, 0, args.size);
+  EXPECT_RANGE(weights, 0, args.planes * window);
+  EXPECT_RANGE(sums, 0, args.planes * stride);
+  EXPECT_RANGE(masks, 0, args.taps * stride);
+  EXPECT_RANGE(copy, 0, most - least + stride);
+  EXPECT(!overlaps(args.copy, most - least + stride, args.x, args.size));
+  const int64_t most_planes = portion_size((args.taps + 1) * stride, 1);
+  for (int64_t p = 0; p < args.planes; p += most_planes) {
+    rvm_planes_f32_arguments part = args;
+    part.planes = min_i64(args.planes - p, most_planes);
+    part.first = args.first + p * elements;
+    part.weights = args.weights + p * window;
+    part.sums = args.sums + p * stride;
+    SPEND((part.planes + 1) * stride * (args.taps + 1));
+    rvm_planes_f32(&part);
   }
   return RVM_MICRO_DONE;
 }

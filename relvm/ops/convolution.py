@@ -15,7 +15,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
+from relvm.kernels.conv.depthwise import can_write_few_filters, can_write_planes, write_few_filters, write_planes
 from relvm.kernels.conv.direct import convolve_directly
 from relvm.kernels.conv.plan import direct_shape_if_faster, is_flat, wastes_vectors
 from relvm.kernels.conv.sliding_window import (
@@ -60,6 +60,9 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     (x, w), result, window = drop_unit_axes((x, w), result, window)
+    if w.shape[0] == groups and can_write_planes(x, w, window, result.shape[2:]):
+        write_planes(k, x, w, result, window)
+        return
     if isinstance(w.shape[0], int) and (write := _without_product(x, w, window, w.shape[0] // groups, groups)):
         write(k, x, w, result, window, w.shape[0] // groups)
         return

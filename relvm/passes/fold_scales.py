@@ -44,9 +44,10 @@ def fold_scales(module):
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms can be added.
-    They are multiplied by a factor after the product, and divided by a factor before it.  Transpositions and views are also allowed in between.  A factor that is
-    a single number is also moved through products of two computed matrices, and out of an elementwise product before a
-    convolution or a matrix product.  Only values that are used once are changed.
+    They are multiplied by a factor after the product, and divided by a factor before it.  Transpositions and views are
+    also allowed after the product.  A factor that is a single number is also moved through products of two computed
+    matrices, and out of an elementwise product before a convolution or a matrix product.  Only values that are used
+    once are changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
@@ -252,7 +253,9 @@ class _Folder:
         underflow.
         """
         arg = call.args[index]
-        if not _is_moderate(factor) or not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
+        if not _is_moderate(factor) or not isinstance(arg, Constant):
+            return None
+        if arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared:
             return None
         return multiply_weights(arg, factor)
 
@@ -276,12 +279,14 @@ class _Folder:
         return call
 
     def factor_of_input(self, expr: Var) -> tuple[Var, Expr, np.ndarray, Changes] | None:
-        """Find a constant factor of `expr`: of the call that computes it, of the tensor to which this call adds a constant
-        term, or, if the factor is a number, of one of the two tensors that this call multiplies.
+        """Find a constant factor of `expr`.
 
-        Return the variable of the multiplication by the factor, which is redundant if the factor is folded, the value
-        that then replaces `expr`, the factor, and the changes that are then necessary.  Return None if no factor is
-        found.
+        It is a factor of the call that computes `expr`, of the tensor to which this call adds a constant term, or, if
+        it is a number, of one of the two tensors that this call multiplies.
+
+        Return the variable of the multiplication by the factor, which becomes redundant if the factor is folded, the
+        expression that then replaces `expr`, the factor, and the changes that are then necessary.  Return None if no
+        factor is found.
         """
         call = self.single_use_call(expr)
         if call is None:

@@ -54,6 +54,13 @@ static const call calls[] = {
     {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
     {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
     {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
+    {"rvm_planes_f32",
+     "wSSSSSwSSSSSSSqwww",
+     {4 + 3 * 15, 4 + 3 * 15, 4, 3, 3, 5, 3 * 4, 2, 2, 1, 1, 1, 1, 1, 1, 3 * 16, 16, 16 + 6}},
+    {"rvm_planes_f32",
+     "wSSSSSwSSSSSSSqwww",
+     {2 * 120, 2 * 120, 0, 2, 10, 12, 2 * 6, 2, 3, 0, 0, 3, 2, 6, 6, 2 * 128, 6 * 128, 130}},
+    {"rvm_planes_f32", "wSSSSSwSSSSSSSqwww", {0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 16}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
@@ -288,6 +295,11 @@ static void numbers_are_checked(void) {
   refused("rvm_direct_tile_f32", 1, 0, 7);
   refused("rvm_direct_tile_f32", 1, 1, 0);
   refused("rvm_direct_tile_f32", 1, 2, 513);
+  refused("rvm_planes_f32", 0, 2, 5);             /* first */
+  refused("rvm_planes_f32", 0, 4, 0);             /* height */
+  refused("rvm_planes_f32", 0, 7, 513);           /* window_height */
+  refused("rvm_planes_f32", 0, 9, (1 << 16) + 1); /* pad_y */
+  refused("rvm_planes_f32", 0, 13, 65);           /* taps */
   refused("rvm_quantized_tile_f32", 0, 0, 0);
   refused("rvm_quantized_tile_f32", 0, 0, 5);
   refused("rvm_quantized_tile_f32", 0, 2, 3);

@@ -114,6 +114,7 @@ SLOW = (
     "ir/test_typical_inputs.py::test_run_states_the_sizes_and_the_values",
     "kernels/test_bounding_inputs.py::test_c_kernels_run_with_private_bounding_inputs",
     "kernels/test_bounding_inputs.py::test_the_bounding_operands_of_all_operators",
+    "kernels/test_plane_convolutions.py::test_compiled_planes_give_the_bits_of_rows",
     "passes/test_passes.py::test_long_functions_pass_without_deep_recursion",
     "quantization/test_quantize.py::test_the_result_is_standard_and_runs_alike_everywhere",
     "runtime/test_values.py::test_a_list_that_contains_itself_is_refused",

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import I32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
@@ -24,6 +24,8 @@ _FAST_BLOCK_SIZE = 4096  # number of elements of an input block that fits the L1
 _MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
 _LANES, _ROWS = kernel_constant("TILE_STEP"), kernel_constant("COLUMN_ROWS")
 _SLACK = kernel_constant("TAP_STEP")
+_MAX_TAPS = kernel_constant("PLANE_TAPS")
+_SUMS = 4096  # number of elements of the sums of whole planes that are computed together
 
 
 class _BlockLayout:
@@ -180,6 +182,99 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
                 with k.loop(count[0], name="i") as i, k.loop(count[1], name="j", simd=True) as j:
                     position = (at[0] + i) * wide + at[1] + j
                     result.store(k, (number / groups, filter_, position), sums[i * lanes + j])
+
+
+def _tap_order(shape: _BlockLayout) -> list[int]:
+    """Return the window positions in the order in which `_make_convolve` adds their products."""
+    groups: dict[int, list[int]] = {}
+    for first, count in shape.tap_groups(_ROWS):
+        groups.setdefault(count, []).extend(first + row * shape.step * shape.sizes[1] for row in range(count))
+    return list(itertools.chain.from_iterable(groups.values()))
+
+
+def can_write_planes(x: Buffer, w: Buffer, window: Window, dims: Sequence[AnyDim]) -> bool:
+    """Return whether `write_planes` can generate the depthwise convolution of input `x` and weights `w`, and whether it
+    is faster than `write_few_filters`.
+
+    dims: the spatial dimensions of the output.
+    """
+    known = all(isinstance(size, int) and size > 0 for size in (*window.sizes, *x.shape[2:], *dims))
+    if not known or x.dtype.name != "f32" or w.shape[1] != 1 or len(window.sizes) != 2:
+        return False
+    (high, wide), (down, across) = (tuple(map(known_size, given)) for given in (x.shape[2:], dims))
+    taps, vectors = math.prod(map(known_size, window.sizes)), _plane_stride(high * wide) // _LANES
+    if taps > _MAX_TAPS or (down - 1) * window.strides[0] >= high or (across - 1) * window.strides[1] >= wide:
+        return False
+    # Nanoseconds a plane, fit to measurements on a processor with AVX-512 (benchmarks/README.md, "Convolutions").
+    rows = -(-down // _ROWS) * _ROWS * -(-across // _LANES)
+    of_rows = 22 + 0.12 * taps * rows + 0.15 * down * across + 20 * (window.strides != (1, 1))
+    return 4 + 0.72 * taps * vectors < of_rows
+
+
+def _plane_stride(elements: int) -> int:
+    """Return the distance between planes of sums, as in rvm_planes_f32."""
+    return -(-elements // _LANES) * _LANES
+
+
+def write_planes(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window) -> None:
+    """Generate a depthwise convolution of small planes of known size.
+
+    The micro-kernel computes a sum for each element of a plane, as if all strides were 1.  The sums that the strides
+    skip are not used.
+    """
+    shape = _BlockLayout(window, 1)
+    (high, wide), (down, across) = (tuple(map(known_size, given)) for given in (x.shape[2:], result.shape[2:]))
+    stride, channels = _plane_stride(high * wide), k.size(w.shape[:1])
+    most, order = max(_SUMS // stride, 1), _tap_order(shape)
+    shifts = [
+        (tap // shape.sizes[1] * shape.dilations[0] - shape.pads[0]) * wide
+        + (tap % shape.sizes[1] * shape.dilations[1] - shape.pads[1])
+        for tap in order
+    ]
+    around = max(*shifts, 0) - min(*shifts, 0)
+    count = k.let("count", minimum(channels, most))
+    parts = k.let("parts", (channels + (count - 1)) / count)
+    with k.parallel(k.size(x.shape[:1]) * parts, count * (stride * shape.taps)) as (first, last):
+        sums = k.allocate("sums", x.dtype, (most * stride,))
+        masks = k.allocate("masks", I32, (shape.taps * stride,))
+        copy = k.allocate("copy", x.dtype, (around + stride,))
+        taps = k.allocate("taps", I64, (shape.taps,))
+        for number, tap in enumerate(order):
+            k.store(taps, (number,), tap)
+        with k.loop(last, start=first, name="part") as part:
+            image, channel = k.let("image", part / parts), k.let("channel", part % parts * count)
+            planes = k.let("planes", minimum(channels - channel, count))
+            zero = Literal(0, I64)
+            k.invoke(
+                "rvm_planes_f32",
+                x=Address(x, zero),
+                size=k.size(x.shape),
+                first=(image * channels + channel) * (high * wide),
+                planes=planes,
+                height=high,
+                width=wide,
+                weights=Address(w, channel * shape.taps),
+                window_height=shape.sizes[0],
+                window_width=shape.sizes[1],
+                pad_y=shape.pads[0],
+                pad_x=shape.pads[1],
+                dilation_y=shape.dilations[0],
+                dilation_x=shape.dilations[1],
+                taps=shape.taps,
+                order=Address(taps, zero),
+                sums=Address(sums, zero),
+                masks=Address(masks, zero),
+                copy=Address(copy, zero),
+            )
+            with k.loop(planes, name="plane") as plane:
+                filter_, start = k.let("filter", channel + plane), k.let("start", plane * stride)
+                if (down, across) == (high, wide) and shape.strides == (1, 1):
+                    with k.loop(high * wide, name="j", simd=True) as j:
+                        result.store(k, (image, filter_, j), sums[start + j])
+                else:
+                    with k.loop(down, name="i") as i, k.loop(across, name="j", simd=True) as j:
+                        value = sums[start + i * (shape.strides[0] * wide) + j * shape.strides[1]]
+                        result.store(k, (image, filter_, i * across + j), value)
 
 
 def _make_convolve(
