@@ -210,7 +210,7 @@ def test_ctrl_c_ends_the_compiler_and_its_processes(folder: Path) -> None:
         while not started_compilers(folder):
             assert run.poll() is None
         run.send_signal(signal.SIGINT)
-        _, error = run.communicate(timeout=60)
+        _, error = run.communicate(timeout=600)
     assert (run.returncode, error) == (130, "relvm: interrupted\n")
     for compiler, child, _ in started_compilers(folder):
         wait_until_ended(compiler)

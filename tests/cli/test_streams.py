@@ -30,7 +30,7 @@ def shell(command: str, cwd: Path, **environment: str) -> subprocess.CompletedPr
     """Run a command in bash.  Its exit status is that of the first command of the pipe."""
     line = f"{command}; exit ${{PIPESTATUS[0]}}"
     return subprocess.run(
-        ["bash", "-c", line], cwd=cwd, capture_output=True, text=True, env=os.environ | environment, timeout=60
+        ["bash", "-c", line], cwd=cwd, capture_output=True, text=True, env=os.environ | environment, timeout=600
     )
 
 
@@ -85,7 +85,7 @@ def test_ctrl_c_is_status_130_and_one_line(folder: Path, arguments: str) -> None
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(4)  # enough to build the program and start the run or the prompt
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and said.endswith("relvm: interrupted\n") and "Traceback" not in said, said
 
 

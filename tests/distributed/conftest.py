@@ -26,9 +26,12 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(marks: Path) -> Iterator[distributed.Client]:
     """Start a cluster with two worker processes, which are restarted if a task kills them, and yield a client."""
     levels = [(handler, handler.level) for handler in logging.root.handlers]
+    # On a busy machine, a worker that is killed can take longer to start again than the timeout, after which the cluster
+    # would give it up.
+    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.deploy.lost-worker-timeout": "1 day"}
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -43,5 +46,5 @@ def client(cluster: distributed.Client, marks: Path) -> Iterator[distributed.Cli
     """Return the client after removing all marks and waiting for two workers."""
     for mark in marks.iterdir():
         mark.unlink()
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=600)
     yield cluster

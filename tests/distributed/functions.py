@@ -72,7 +72,7 @@ class Functions(WorkerPlugin):
         raise {"relvm": RelvmAssertionError, "python": OSError}[how]("the third")
 
     def _wait_for_two(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 600
         while len(list(self.marks.iterdir())) < 2:
             if time.monotonic() > deadline:
                 raise RelvmAssertionError("the other process does not come")

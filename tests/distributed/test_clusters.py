@@ -34,7 +34,7 @@ class Cluster:
         self.file = folder / "scheduler.json"
         self.scheduler = self._run("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self.workers: list[subprocess.Popen] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 600
         while not self.file.exists():
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -77,7 +77,7 @@ def client(cluster: Cluster, tmp_path: Path) -> Iterator[Client]:
     (tmp_path / "marks").mkdir()
     with Client(scheduler_file=str(cluster.file), set_as_default=False) as client:
         client.register_plugin(Functions(tmp_path / "marks"))
-        client.wait_for_workers(1, timeout=60)
+        client.wait_for_workers(1, timeout=600)
         yield client
 
 

@@ -76,7 +76,7 @@ def test_the_executables_used_last_are_kept(made: list) -> None:
 
 def test_threads_have_machines_of_their_own() -> None:
     """All threads run at the same time, which a single machine would reject."""
-    inside = threading.Barrier(3, timeout=60)
+    inside = threading.Barrier(3, timeout=600)
     vm.register_func("test.runner.wait", lambda x: (inside.wait(), x.numpy() * 2)[1], override=True)
     program = build('def main(x: f32[n]) => f32[n] = packed("test.runner.wait", x) : f32[n]')
     runner, found = Runner(program, functions=["test.runner.wait"]), []

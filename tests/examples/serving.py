@@ -29,6 +29,7 @@ PATH = "/v2/models/model/infer"
 HEADER_LENGTH = "inference-header-content-length"
 _DATATYPES = {numpy_dtype(row.index): DATATYPES[row.name] for row in DTYPES if row.name in DATATYPES}
 _DTYPES = {datatype: dtype for dtype, datatype in _DATATYPES.items()}
+_SECONDS = 600  # until a test that waits for something that does not happen fails
 
 
 def serving(
@@ -45,13 +46,14 @@ def serving(
         async with client_of(models, **options) as (client, service):
             await test(client, service)
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), _SECONDS))
 
 
 @asynccontextmanager
 async def client_of(
     models: Executable | Path | Mapping[str, Executable], **options: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+    options = {"timeout": _SECONDS} | options
     app = make_app({"model": models} if isinstance(models, Executable) else models, **options)
     transport = httpx.ASGITransport(app)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://here") as it:

@@ -48,7 +48,7 @@ def serve(model: Path, listener: socket.socket) -> Iterator[Callable[..., subpro
 
 
 def connected(listener: socket.socket, sent: bytes) -> socket.socket:
-    connection = socket.create_connection(listener.getsockname(), timeout=60)
+    connection = socket.create_connection(listener.getsockname(), timeout=600)
     connection.sendall(sent)
     return connection
 

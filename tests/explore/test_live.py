@@ -394,13 +394,13 @@ def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
         with ThreadPoolExecutor(2) as pool:  # one build runs, and the other one waits for it
             origin = {"origin": f"http://127.0.0.1:{address[1]}"}
             body = BuildRequest(long_program(20_000)).to_json()
-            send = functools.partial(httpx.post, f"{address[0]}build", content=body, headers=origin, timeout=60)
+            send = functools.partial(httpx.post, f"{address[0]}build", content=body, headers=origin, timeout=600)
             builds = [pool.submit(send) for _ in range(2)]
             while process_seconds(children[0]) < 2:  # starting the process takes less than this
                 time.sleep(0.05)
             server.send_signal(signal.SIGINT)
             assert [build.result().status_code for build in builds] == [204, 204]
-        assert server.communicate(timeout=60) == ("", "")
+        assert server.communicate(timeout=600) == ("", "")
     assert server.returncode == 0
     assert not Path(f"/proc/{children[0]}").exists()
 
@@ -468,7 +468,7 @@ def served() -> Iterator[int]:
 
 
 def get(port: int) -> int:
-    return httpx.get(f"http://127.0.0.1:{port}/{TOKEN}/", timeout=30).status_code
+    return httpx.get(f"http://127.0.0.1:{port}/{TOKEN}/", timeout=600).status_code
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["no head", "half a head"])
@@ -486,7 +486,7 @@ def test_a_connection_without_a_request_is_closed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(connections, "MAX_SECONDS", 0.05)
     with served() as port:
         for sent in (b"", b"GET / HTTP/1.1\r\n"):
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as idle:
+            with socket.create_connection(("127.0.0.1", port), timeout=600) as idle:
                 idle.sendall(sent)
                 with contextlib.suppress(ConnectionResetError):
                     assert idle.recv(1) == b""
@@ -494,7 +494,7 @@ def test_a_connection_without_a_request_is_closed(monkeypatch: pytest.MonkeyPatc
 
 def test_a_body_that_does_not_arrive_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relvm.explore.live.app._BODY_SECONDS", 0.05)
-    with served() as port, socket.create_connection(("127.0.0.1", port), timeout=60) as slow:
+    with served() as port, socket.create_connection(("127.0.0.1", port), timeout=600) as slow:
         host = f"127.0.0.1:{port}"
         head = f"POST /{TOKEN}/build HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 99\r\n\r\n{{"
         slow.sendall(head.encode())

@@ -138,7 +138,7 @@ async def send(app: Any, parts: list[bytes], is_lost: bool = False) -> list[int]
         await asyncio.wait(state.tasks, timeout=0.002 if is_lost else 30)
     protocol.connection_lost(None)
     if state.tasks:
-        _, left = await asyncio.wait(state.tasks, timeout=30)
+        _, left = await asyncio.wait(state.tasks, timeout=600)
         assert not left, "a request goes on whose client is gone"
     return [int(status) for status in re.findall(rb"HTTP/1\.1 ([2-5]\d\d) [A-Za-z -]*\r\n", transport.sent)]
 

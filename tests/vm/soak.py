@@ -68,6 +68,7 @@ def programs_with_effects(choose: random.Random, folder: Path) -> None:
     @seed(choose.randrange(DIFFERENT))
     @settings(
         max_examples=2,
+        deadline=None,
         database=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
