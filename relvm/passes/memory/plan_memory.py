@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from relvm.errors import RelvmUnsupportedError, located
 from relvm.ir.dtypes import U8
@@ -18,17 +19,20 @@ from relvm.ir.expr import (
     If,
     KernelCall,
     KernelRun,
+    Kill,
     Module,
     Shape,
     Tuple,
     Var,
     prim,
 )
+from relvm.ir.node import walk
 from relvm.ir.symbolic import DimVar, known_size, product
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
+from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, result_tensors
 from relvm.passes.memory.liveness import Fields, Value, tuple_fields
 from relvm.passes.pass_manager import module_pass
@@ -44,6 +48,12 @@ def plan_memory(module: Module) -> Module:
     z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
                                  z = y
 
+    A kernel that updates a tensor which does not belong to the block, such as a parameter, updates the tensor itself if
+    nothing else refers to it at run time, and otherwise a copy:
+
+    y = kernel scatter_f32(x, i, u)   ->   y = builtin.unshare_tensor(x)
+                                           _ = run scatter_f32(y, i, u, y)
+
     Tensors that are not needed at the same time can share a storage, by the rules of
     relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
     """
@@ -54,7 +64,7 @@ def plan_memory(module: Module) -> Module:
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
     planner = _Planner(kernels, declared_ranges(function))
-    return replace(function, body=planner.block(function.block, ChainMap()))
+    return replace(function, body=planner.block(function.block, ChainMap(), frozenset()))
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
@@ -70,19 +80,51 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     """
     kernels = dict(module.kernels)
     for function in module.functions:
-        yield from _plans(function.name, function.block, ChainMap(), kernels, declared_ranges(function))
+        ranges = declared_ranges(function)
+        yield from _plans(function.name, function.block, ChainMap(), kernels, ranges, frozenset())
 
 
 def _plans(
-    place: str, block: Block, outer: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+    place: str,
+    block: Block,
+    outer: Fields,
+    kernels: Mapping[str, object],
+    ranges: Mapping[DimVar, Range],
+    needed: frozenset[Var],
 ) -> Iterator[tuple[str, BlockPlan]]:
-    fields = tuple_fields(block, outer)
-    yield place, plan_block(block, fields, kernels, ranges)
+    fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, kernels)
+    yield place, plan_block(block, fields, kernels, ranges, needed)
     for binding in block.bindings:
         match binding.value:
             case If(_, Block() as then, Block() as orelse):
-                yield from _plans(f"{place}, {binding.var.name}: then", then, fields, kernels, ranges)
-                yield from _plans(f"{place}, {binding.var.name}: else", orelse, fields, kernels, ranges)
+                later = needed_after[binding.var]
+                for name, branch in (("then", then), ("else", orelse)):
+                    yield from _plans(f"{place}, {binding.var.name}: {name}", branch, fields, kernels, ranges, later)
+
+
+def _needed_after_branches(
+    block: Block, needed: frozenset[Var], kernels: Mapping[str, object]
+) -> dict[Var, frozenset[Var]]:
+    """Return, for each `if` of a block, the variables that are used after it, in the block and outside of it.
+
+    The set is empty if no kernel in the branches updates a tensor, because it is then not used.
+    """
+    found: dict[Var, frozenset[Var]] = {}
+    later = {*needed, *_variables(block.result)}
+    for binding in reversed(block.bindings):
+        if isinstance(binding.value, If):
+            found[binding.var] = frozenset(later) if _has_update(binding.value, kernels) else frozenset()
+        later |= _variables(binding.value)
+    return found
+
+
+def _variables(expr: Expr) -> set[Var]:
+    return {item for item in walk(expr) if isinstance(item, Var)}
+
+
+def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
+    called = (kernels.get(item.kernel) for item in walk(expr) if isinstance(item, KernelCall))
+    return any(isinstance(kernel, Kernel) and kernel.updated is not None for kernel in called)
 
 
 class _Planner:
@@ -90,15 +132,17 @@ class _Planner:
         self.kernels = kernels
         self.ranges = ranges
 
-    def block(self, block: Block, outer: Fields) -> Block:
-        fields = tuple_fields(block, outer)
-        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges))
+    def block(self, block: Block, outer: Fields, needed: frozenset[Var]) -> Block:
+        """Return `block` with allocations.   needed: the variables that the enclosing blocks use after it."""
+        fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, self.kernels)
+        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed), block)
         for binding in block.bindings:
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
                 case value:
-                    inner = map_blocks(lambda block: self.block(block, fields), value)
+                    later = needed_after.get(binding.var, frozenset())
+                    inner = map_blocks(partial(self.block, outer=fields, needed=later), value)
                     placing.bindings.append(with_value(binding, inner))
         return replace(block, bindings=tuple(placing.bindings))
 
@@ -106,8 +150,9 @@ class _Planner:
 class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
-    def __init__(self, plan: BlockPlan) -> None:
+    def __init__(self, plan: BlockPlan, block: Block) -> None:
         self.plan = plan
+        self.own = {binding.var for binding in block.bindings}
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
 
@@ -120,7 +165,10 @@ class _BlockRewriter:
         outputs = tuple(self.output_tensor(value, type_) for value, type_ in results)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
         names = tuple(name_of(value) for value, _ in results)
-        run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
+        args = call.args
+        if binding.var in self.plan.unshared:
+            args = tuple(outputs[0] if arg is self.plan.unshared[binding.var] else arg for arg in args)
+        run = KernelRun(call.kernel, (*args, *outputs), names=names)
         self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
             self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))
@@ -136,6 +184,12 @@ class _BlockRewriter:
         if value in self.plan.overwritten:
             return self.plan.overwritten[value]
         var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
+        if value in self.plan.unshared:
+            given = self.plan.unshared[value]
+            self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
+            if given not in self.own:  # insert_kills releases the others
+                self.bindings.append(Binding(Var("_", type=VOID, origins=var.origins), Kill(given)))
+            return var
         storage, offset = self.plan.placement[value]
         if storage not in self.variables:
             self.variables[storage] = self.allocate_storage(storage, var, type_)
