@@ -178,18 +178,37 @@ _IN_PLACE = {
 }
 
 
-def _limited(rest: str) -> tuple[np.ndarray, list[vm.VirtualMachine]]:
-    """Return a matrix, and machines for the loop whose memory is enough for one copy of the matrix."""
+def _limited_machines(text: str) -> list[vm.VirtualMachine]:
+    """Return machines of a program whose memory is enough for one copy of a matrix."""
     ways = [way for way in WAYS if "numpy" not in way]  # NumPy's kernels always copy
-    built = machines(parse_module(_LOOP.replace("REST", rest)), ways).values()
-    limited = [vm.VirtualMachine(machine.executable, max_bytes=_BYTES * 3 // 2) for machine in built]
-    return np.zeros((512, 512), np.float32), limited
+    built = machines(parse_module(text), ways).values()
+    return [vm.VirtualMachine(machine.executable, max_bytes=_BYTES * 3 // 2) for machine in built]
+
+
+def test_a_loop_updates_an_item_of_a_tuple_in_place():
+    text = """
+def loop(state: (i64, (f32[512, 512], f32[1, 512]))) -> f32[512, 512] {
+  n = state.0
+  return if n < 1 then state.1.0 else {
+    pair = state.1; row = pair.1
+    y = scatter_nd(pair.0, const(i64[1, 1], [[3]]), row, depth=1, reduction="add")
+    return @loop((n - 1, (y, row)))
+  }
+}
+
+def main(n: i64, x: f32[512, 512], row: f32[1, 512]) -> f32[512, 512] = @loop((n, (x, row)))
+"""
+    x = np.zeros((512, 512), np.float32)
+    for machine in _limited_machines(text):
+        result = plain(machine["main"](10, x, np.ones((1, 512), np.float32)))
+        assert (result[3] == 10).all() and not x.any()
 
 
 @pytest.mark.parametrize("rest", _IN_PLACE.values(), ids=_IN_PLACE)
 def test_a_loop_updates_its_value_in_place(rest):
     """Only the argument of the host is copied."""
-    x, limited = _limited(rest)
+    x = np.zeros((512, 512), np.float32)
+    limited = _limited_machines(_LOOP.replace("REST", rest))
     results = [plain(machine["main"](10, x, np.ones((1, 512), np.float32))) for machine in limited]
     for result in results:
         np.testing.assert_array_equal(result, results[0])
@@ -197,7 +216,7 @@ def test_a_loop_updates_its_value_in_place(rest):
 
 
 def test_a_loop_that_keeps_its_values_copies_them():
-    x, limited = _limited("r = @loop(n - 1, y, row)\n    return add(r, x)")
-    for machine in limited:
+    rest = "r = @loop(n - 1, y, row)\n    return add(r, x)"
+    for machine in _limited_machines(_LOOP.replace("REST", rest)):
         with pytest.raises(RelvmMemoryError):
-            machine["main"](10, x, np.ones((1, 512), np.float32))
+            machine["main"](10, np.zeros((512, 512), np.float32), np.ones((1, 512), np.float32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -23,6 +23,7 @@ from relvm.ir.expr import (
     Module,
     Shape,
     Tuple,
+    TupleItem,
     Var,
     prim,
 )
@@ -127,6 +128,26 @@ def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
     return any(isinstance(kernel, Kernel) and kernel.updated is not None for kernel in called)
 
 
+def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var]) -> dict[int, list[Var]]:
+    """Return, for each point of a block, the tuples of which an item is used there and nothing later.
+
+    A tuple refers to its items, so that they could not be updated in place.  The result contains only parameters and
+    variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
+
+    own: the variables that the block binds.
+    needed: the variables that the enclosing blocks use after the block.
+    """
+    last: dict[Var, int] = {}
+    for point, binding in enumerate(block.bindings):
+        last |= dict.fromkeys(_variables(binding.value) - set(own), point)
+    kept = {*needed, *_variables(block.result)}
+    dead: dict[int, list[Var]] = {}
+    for var, point in last.items():
+        if isinstance(var.type, TupleType) and isinstance(block.bindings[point].value, TupleItem) and var not in kept:
+            dead.setdefault(point, []).append(var)
+    return dead
+
+
 class _Planner:
     def __init__(self, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]) -> None:
         self.kernels = kernels
@@ -136,7 +157,8 @@ class _Planner:
         """Return `block` with allocations.   needed: the variables that the enclosing blocks use after it."""
         fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, self.kernels)
         placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed), block)
-        for binding in block.bindings:
+        dead = _dead_tuples(block, placing.own, needed) if placing.plan.unshared else {}
+        for point, binding in enumerate(block.bindings):
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
@@ -144,6 +166,7 @@ class _Planner:
                     later = needed_after.get(binding.var, frozenset())
                     inner = map_blocks(partial(self.block, outer=fields, needed=later), value)
                     placing.bindings.append(with_value(binding, inner))
+            placing.kill(dead.get(point, ()), binding.var)
         return replace(block, bindings=tuple(placing.bindings))
 
 
@@ -188,7 +211,7 @@ class _BlockRewriter:
             given = self.plan.unshared[value]
             self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
             if given not in self.own:  # insert_kills releases the others
-                self.bindings.append(Binding(Var("_", type=VOID, origins=var.origins), Kill(given)))
+                self.kill((given,), var)
             return var
         storage, offset = self.plan.placement[value]
         if storage not in self.variables:
@@ -196,6 +219,11 @@ class _BlockRewriter:
         args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
+
+    def kill(self, values: Iterable[Var], where: Var) -> None:
+        """Append the release of variables.   where: the variable whose source location the releases get."""
+        for value in values:
+            self.bindings.append(Binding(Var("_", type=VOID, origins=where.origins), Kill(value)))
 
     def allocate_storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Append the allocation of `storage`, and return its variable.
