@@ -100,6 +100,35 @@ RVM_BUILTIN(alloc_tensor) {
   return rvm_tensor_view(dtype, shape->rank, shape->dims, storage->bytes + offset, &storage->base, result);
 }
 
+/* Returns whether the machine allocated the memory of a tensor, and only one reference to the tensor refers to it. */
+static int is_only_reference(const rvm_tensor *tensor) {
+  const rvm_object *owner = tensor->owner;
+  return tensor->base.references == 1 && !tensor->is_read_only && owner && owner->tag == RVM_TAG_STORAGE &&
+         owner->references == 1;
+}
+
+RVM_BUILTIN(unshare_tensor) {
+  RVM_CHECK(unshare_tensor, "ct");
+  rvm_machine *machine = arguments[0].as.machine;
+  rvm_tensor *tensor = arguments[1].as.tensor;
+  if (is_only_reference(tensor)) return return_value(arguments[1], result);
+  if (tensor->dtype == RVM_DTYPE_str)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.unshare_tensor: expected a tensor of numbers, got strings");
+  const int64_t size_bytes = rvm_tensor_size_bytes(tensor);
+  rvm_value storage;
+  rvm_status status = rvm_spend(machine, size_bytes / 64, result);
+  if (status) return status;
+  if ((status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, &storage))) {
+    *result = storage;
+    return status;
+  }
+  unsigned char *const bytes = storage.as.storage->bytes;
+  if (size_bytes > 0) memcpy(bytes, tensor->dl.data, (size_t)size_bytes);
+  status = rvm_tensor_view(tensor->dtype, tensor->dl.ndim, tensor->dl.shape, bytes, storage.as.object, result);
+  rvm_release(&storage);
+  return status;
+}
+
 RVM_BUILTIN(alloc_shape_heap) {
   RVM_CHECK(alloc_shape_heap, "ci");
   const int64_t slots = arguments[1].as.i;

@@ -15,9 +15,9 @@
 #include "reproducible.h"
 #include "tile_forms.h"
 
-/* Copies `bytes` bytes.  src and dst do not overlap. */
+/* Copies `bytes` bytes.  src and dst are equal or do not overlap. */
 static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
-  memcpy(args->dst, args->src, (size_t)args->bytes);
+  if (args->dst != args->src) memcpy(args->dst, args->src, (size_t)args->bytes);
 }
 
 #ifdef __has_builtin

@@ -478,6 +478,7 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
                               const rvm_micro_watch *watch) {
   EXPECT_RANGE_OF(char, dst, 0, args.bytes);
   EXPECT_RANGE_OF(char, src, 0, args.bytes);
+  if (args.dst == args.src) return RVM_MICRO_DONE;
   for (int64_t offset = 0; offset < args.bytes; offset += RVM_MICRO_PORTION) {
     const int64_t bytes = min_i64(args.bytes - offset, RVM_MICRO_PORTION);
     SPEND(bytes / 2); /* the work of a copy outside the cache, which is slow */

@@ -26,6 +26,7 @@ from relvm.kernels.kernel import Kernel, Provenance
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_nest import overwrites_before_reading, recomputes_costly_value, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
+from relvm.kernels.updates import updated_input
 from relvm.quoting import c_identifier
 
 
@@ -200,9 +201,17 @@ class Group:
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_before_reading(root, trees):
                 in_place = _overwritable_inputs(inputs, root, *trees[0])
-        body, provenance = skip_empty_loops(builder.finish(), inputs), self._provenance(builder)
+        statements, provenance = builder.finish(), self._provenance(builder)
         return Kernel(
-            name, inputs, outputs, body, self.comment, in_place, provenance=provenance, relations=self.relations
+            name,
+            inputs,
+            outputs,
+            skip_empty_loops(statements, inputs),
+            self.comment,
+            in_place,
+            updated_input(statements, inputs, outputs),
+            provenance=provenance,
+            relations=self.relations,
         )
 
     def _provenance(self, builder: KernelBuilder) -> Provenance:

@@ -43,6 +43,8 @@ class Kernel(Displayed):
     the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
     indices.  A caller may also pass, as another input, a view of the overwritten tensor with the same number of
     elements.  This is safe because the kernel reads each input of this size at the flat position of the output element.
+    updated: the index of the input that a kernel with one output updates, or None (relvm/kernels/updates.py).  The
+    caller may pass the same tensor as this input and as the output.  No other argument may then be in its memory.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Kernel(Displayed):
     body: tuple[Statement, ...]
     comment: str
     in_place: tuple[int, ...] = ()
+    updated: int | None = None
     work: Work | None = None
     provenance: Provenance | None = None
     relations: tuple[tuple[AnyDim, AnyDim], ...] = ()

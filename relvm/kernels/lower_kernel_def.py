@@ -23,6 +23,7 @@ from relvm.kernels.independence import check_independent, reductions_of
 from relvm.kernels.index_bounds import LARGEST_SIZE, IndexBounds
 from relvm.kernels.kernel import Kernel
 from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.updates import copy_input, is_read, match_whole_copy, updated_input
 from relvm.quoting import c_identifier
 
 _OPERATION_WORK = 8  # time of a scalar operation, in eighths of a nanosecond
@@ -96,16 +97,28 @@ class _Lowering:
         for buffer in definition.outputs:
             if not is_fully_written(definition, buffer):
                 self.clear(self.buffers[buffer])
-        self.statements(definition.body)
+        self.statements(self.after_copy(definition.body))
         body = self.k.finish()
         if self.bounds.relies_on_sizes:
             body = (*self.size_checks(), *body)
         inputs = tuple(self.buffers[buffer] for buffer in definition.inputs)
-        body = skip_empty_loops(body, inputs)
         outputs = tuple(self.buffers[buffer] for buffer in definition.outputs)
+        updated = updated_input(body, inputs, outputs)
+        body = skip_empty_loops(body, inputs)
         params = (", ".join(f"{b.name}: {b.type}" for b in part) for part in (definition.inputs, definition.outputs))
         comment = "kernel {}({}) -> ({})".format(definition.name, *params)
-        return Kernel(name, inputs, outputs, body, comment)
+        return Kernel(name, inputs, outputs, body, comment, updated=updated)
+
+    def after_copy(self, body: tuple[ir.Statement, ...]) -> tuple[ir.Statement, ...]:
+        """Return the statements of a kernel's body that are left to lower.
+
+        If the body begins with the copy of an input that is not read afterwards, emit `copy_input` for it.
+        """
+        found = match_whole_copy(body[0]) if body else None
+        if found is None or len(self.definition.outputs) != 1 or is_read(found[0], body[1:]):
+            return body
+        copy_input(self.k, *(self.buffers[buffer] for buffer in found))
+        return body[1:]
 
     def size_checks(self) -> tuple[ir.Statement, ...]:
         """Return checks that no size exceeds LARGEST_SIZE, as some proofs of index bounds assume."""

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.loop_ir import Buffer, Local, Scalar, select
+from relvm.ir.loop_ir import Local, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel
+from relvm.kernels.updates import copy_input
 from relvm.ops.gather import (
     check_element_indices,
     check_index_rows,
@@ -56,11 +57,6 @@ def _expect_shape(op: str, updates: TensorType, rank: int, dims: tuple | None) -
         expect_equal_dims(op, f"dimension {axis} of updates and the expected size differ", wanted, got)
 
 
-def _copy(k: KernelBuilder, x: Buffer, out: Buffer) -> None:
-    with k.loop(k.size(out.shape), simd=True) as i:
-        k.store(out, (i,), x.flat(i))
-
-
 def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str) -> np.ndarray:
     result, combine = x.copy(), _REDUCTIONS[reduction][0]
     for at, place in numpy_positions("scatter_elements", x, indices, axis):
@@ -75,7 +71,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
     def put(at: Local, place: Local) -> None:
         k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
 
-    _copy(k, x, out)
+    copy_input(k, x, out)
     generate_positions(k, "scatter_elements", x, indices, axis, put)
 
 
@@ -128,7 +124,7 @@ def _numpy_scatter_nd(x, indices, updates, *, depth: int, reduction: str) -> np.
 def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str) -> None:
     (x, indices, updates), (out,) = inputs, outputs
     combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
-    _copy(k, x, out)
+    copy_input(k, x, out)
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
         target = k.let("target", slice_number(k, "scatter_nd", x, indices, row, depth) * width)
         source = k.let("source", row * width)

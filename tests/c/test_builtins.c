@@ -515,6 +515,35 @@ static void test_update_tensor(void) {
   for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
 }
 
+static void test_unshare_tensor(void) {
+  float data[2] = {1, 2};
+  rvm_value storage, tensor, view, given, scalar = tensor_value(RVM_DTYPE_f32, 0, NULL);
+  rvm_value text = tensor_value(RVM_DTYPE_str, 0, NULL), shape = shape_value(1, (int64_t[]){2});
+  MAKE(storage, rvm_builtin_alloc_storage(NULL, ARGUMENTS(context, INT(8), INT(0), DTYPE_OF(u8)), &storage));
+  memcpy(storage.as.storage->bytes, data, sizeof data);
+  MAKE(tensor, rvm_builtin_alloc_tensor(NULL, ARGUMENTS(storage, INT(0), shape, DTYPE_OF(f32)), &tensor));
+  GOOD(unshare_tensor, got.as.tensor != tensor.as.tensor, context, tensor); /* `storage` is a reference */
+  rvm_value_release(&storage);
+  GOOD(unshare_tensor, got.as.tensor == tensor.as.tensor, context, tensor);
+  rvm_value other = tensor;
+  rvm_value_retain(other);
+  GOOD(unshare_tensor, got.as.tensor != tensor.as.tensor && memcmp(got.as.tensor->dl.data, data, sizeof data) == 0,
+       context, tensor);
+  rvm_value_release(&other);
+  MAKE(view, rvm_builtin_reshape(NULL, ARGUMENTS(tensor, shape), &view));
+  GOOD(unshare_tensor, got.as.tensor != tensor.as.tensor, context, tensor);
+  rvm_value_release(&view);
+  CHECK_OK(rvm_tensor_set_read_only(tensor, NULL), tensor);
+  GOOD(unshare_tensor, got.as.tensor != tensor.as.tensor, context, tensor);
+  MAKE(given, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, data, NULL, NULL, &given));
+  GOOD(unshare_tensor, got.as.tensor->dl.data != (void *)data, context, given);
+  GOOD(unshare_tensor, got.as.tensor != scalar.as.tensor && got.as.tensor->dl.ndim == 0, context, scalar);
+  BAD(unshare_tensor, RVM_TYPE_ERROR, "expected a tensor of numbers, got strings", context, text);
+  BAD(unshare_tensor, RVM_TYPE_ERROR, "to be a tensor", context, INT(1));
+  rvm_value values[] = {tensor, given, scalar, text, shape};
+  for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
+}
+
 static void test_to_device(void) {
   rvm_value tensor = tensor_value(RVM_DTYPE_f32, 0, NULL);
   GOOD(to_device, got.as.tensor == tensor.as.tensor, tensor, INT(0));

@@ -215,11 +215,12 @@ static void expect_same(const session *a, const session *b) {
 }
 
 /* Returns whether modes must give the same results.  They need not if a program can read uninitialized storage, or uses
-   a list again after list_push, which compiled programs do not do: the result then depends on other references to the
-   list. */
+   a list again after list_push, or a tensor after unshare_tensor, which compiled programs do not do: the result then
+   depends on other references to the list or tensor. */
 static int is_comparable(const rvm_executable *executable) {
   return rvm_executable_find(executable, "vm.builtin.alloc_storage") < 0 &&
-         rvm_executable_find(executable, "vm.builtin.list_push") < 0;
+         rvm_executable_find(executable, "vm.builtin.list_push") < 0 &&
+         rvm_executable_find(executable, "vm.builtin.unshare_tensor") < 0;
 }
 
 /* ---- runs ---- */

@@ -128,6 +128,7 @@ CASES: dict[str, Callable[[], tuple]] = {
     "string_of_number": lambda: ("", np.full(MANY, 1e-300)),
     "string_to_number": lambda: ("f64", np.full(MANY, "1e-300", object)),
     "expand": lambda: ("", np.ones((1 << 20, 1), np.uint8), Shape([1 << 20, 8])),
+    "unshare_tensor": lambda: ("", np.ones(1 << 24, np.uint8)),
     "update_tensor": lambda: ("", np.ones(1 << 24, np.uint8), np.zeros(1 << 24, np.uint8)),
 }
 WITH_CONTEXT = {
@@ -138,6 +139,7 @@ WITH_CONTEXT = {
     "list_split",
     "list_unstack",
     "expand",
+    "unshare_tensor",
     "update_tensor",
 }
 

@@ -7,7 +7,7 @@ of the entry therefore contain all memory of a run, and their sizes are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -168,14 +168,22 @@ class _Planner:
             if not isinstance(statement, RunKernel):
                 continue
             kernel = self.module.kernels[statement.kernel]
-            for position in kernel.in_place:
+            updated = () if kernel.updated is None else (kernel.updated,)
+            for position in (*kernel.in_place, *updated):
                 source, result = statement.storages[position], statement.storages[-1]
+                if position in updated and self.is_elsewhere(source, statement.storages, position):
+                    continue
                 if self.can_overwrite(source, result, point):
                     self.overwritten[result] = self.placed_storage(source)
                     block = "storage", self.placed_storage(source)
                     last = self.requests.pop(("storage", result)).last
                     self.requests[block] = replace(self.requests[block], last=last)
                     break
+
+    def is_elsewhere(self, source: int, storages: Sequence[int], position: int) -> bool:
+        """Return whether another argument than the one at `position` is in the memory of storage `source`."""
+        others = (storage for i, storage in enumerate(storages[:-1]) if i != position)
+        return any(self.placed_storage(storage) == self.placed_storage(source) for storage in others)
 
     def can_overwrite(self, source: int, result: int, point: int) -> bool:
         """Return whether the kernel that statement `point` runs can write storage `result` in place of `source`.

@@ -11,12 +11,15 @@ planner does not know the memory that a call, an `if` or the host needs, nor the
 - A tensor that escapes from the block, in its result or through a call, has its own storage.
 
 Sizes include the overhead of a storage.  A tensor that a kernel writes over its argument (in place) needs no memory.
+
+A kernel that updates an argument (Kernel.updated) can also update a tensor that does not belong to this block, such as
+a value that a loop carries, if nothing else refers to its memory.  This is known only at run time.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from itertools import accumulate
 
@@ -94,15 +97,24 @@ class BlockPlan:
     overwritten
         A mapping whose keys are the tensors that are computed in place.  The value for a tensor is the variable of the
         argument that the tensor overwrites.
+    unshared
+        A mapping whose keys are the tensors that a kernel computes by an update of an argument, if nothing else refers
+        to its memory at run time, and otherwise by an update of a copy.  The value for a tensor is the variable of the
+        argument.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
     placement: dict[Value, tuple[ArenaStorage, int]] = field(default_factory=dict)
     overwritten: dict[Value, Var] = field(default_factory=dict)
+    unshared: dict[Value, Var] = field(default_factory=dict)
 
 
 def plan_block(
-    block: Block, fields: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+    block: Block,
+    fields: Fields,
+    kernels: Mapping[str, object],
+    ranges: Mapping[DimVar, Range],
+    needed: Collection[Var] = (),
 ) -> BlockPlan:
     """Return the memory plan of one block, without its inner blocks.
 
@@ -116,11 +128,13 @@ def plan_block(
         The module's kernels by name, which state the arguments that they may overwrite.
     ranges
         The known bounds of dimension variables.
+    needed
+        The variables that the enclosing blocks use after this block.
     """
     found = lifetimes(block, fields)
     plan = BlockPlan()
-    slots, before = _make_slots(block, found, kernels, ranges, plan)
-    timeline = _Timeline(block, found, slots, before)
+    slots, before = _make_slots(block, found, kernels, ranges, needed, plan)
+    timeline = _Timeline(block, found, slots, before, plan.unshared.keys())
     arenas, rest = timeline.plan_arenas(slots)
     plan.storages = sorted(
         arenas + _reuse_dead_storages(rest, arenas, timeline), key=lambda storage: storage.slots[0].first
@@ -165,17 +179,24 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 
 
 def _make_slots(
-    block: Block, liveness: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
+    block: Block,
+    liveness: Liveness,
+    kernels: Mapping[str, object],
+    ranges: Mapping[DimVar, Range],
+    needed: Collection[Var],
+    plan: BlockPlan,
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
 
     A slot is the memory of one tensor, or of several tensors each of which overwrites the previous one in place.  Both
     lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
-    Tensors that are computed in place are recorded in `plan.overwritten`.
+    Tensors that are computed in place are recorded in `plan.overwritten` or `plan.unshared`.  Those in `plan.unshared`
+    have no slot.
 
     liveness: the lifetimes of the values.
     kernels: the module's kernels by name, which state the arguments that they may overwrite.
     ranges: the known bounds of dimension variables.
+    needed: the variables that the enclosing blocks use after this block.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -187,10 +208,15 @@ def _make_slots(
             case BuiltinCall(name=name, args=(Var() as viewed, *_)) if name in _VIEWS and viewed in slot_of:
                 slot_of[binding.var] = slot_of[viewed]
             case KernelCall() as call:
+                kernel = kernels.get(call.kernel)
                 for value, type_ in result_tensors(binding.var, call):
                     last, escape = liveness.last_use(value, point)
+                    over = _find_overwritten_argument(call, kernel, slot_of, point)
+                    given = None if over else _find_updated_argument(call, kernel, liveness, point)
+                    if given is not None and given not in needed:
+                        plan.unshared[value] = given
+                        continue
                     slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
-                    over = _find_overwritten_argument(call, kernels.get(call.kernel), slot_of, point)
                     if over is None:
                         slots.append(slot)
                     else:
@@ -210,19 +236,37 @@ def _find_overwritten_argument(
 ) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
-    The kernel must allow this for the argument (Kernel.in_place).  The memory of the argument must belong to this
-    block, must not escape, and must not be used after this call.
+    The kernel must allow this for the argument (Kernel.in_place, Kernel.updated).  The memory of the argument must
+    belong to this block, must not escape, and must not be used after this call.
 
     slot_of: a tensor -> the slot that describes its memory.
     point: the point of the call.
     """
-    for position in kernel.in_place if isinstance(kernel, Kernel) else ():
-        arg = call.args[position]
-        if not isinstance(arg, Var) or (slot := slot_of.get(arg)) is None:
+    if not isinstance(kernel, Kernel):
+        return None
+    slots = [slot_of.get(arg) if isinstance(arg, Var) else None for arg in call.args]
+    updated = () if kernel.updated is None else (kernel.updated,)
+    for position in (*kernel.in_place, *updated):
+        arg, slot = call.args[position], slots[position]
+        if not isinstance(arg, Var) or slot is None or slot.last != point or slot.escape is not Escape.NONE:
             continue
-        if slot.last == point and slot.escape is Escape.NONE:
+        if position in kernel.in_place or slots.count(slot) == 1:
             return arg
     return None
+
+
+def _find_updated_argument(call: KernelCall, kernel: object, liveness: Liveness, point: int) -> Var | None:
+    """Return the argument that a kernel call updates, if it is a variable that the block does not use afterwards.
+
+    point: the point of the call.
+    """
+    if not isinstance(kernel, Kernel) or kernel.updated is None:
+        return None
+    arg = call.args[kernel.updated]
+    if not isinstance(arg, Var) or arg.type != call.type or call.args.count(arg) > 1:
+        return None
+    last, escape = liveness.last_use(arg, point)
+    return arg if last == point and escape is not Escape.RESULT else None
 
 
 class _Timeline:
@@ -233,16 +277,26 @@ class _Timeline:
     slots: the slots of the block.  A slot is the memory of one or more tensors (see BufferSlot).
     separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
     without sharing.
+    unshared: the tensors of BlockPlan.unshared, whose computation can allocate memory outside of the plan.
     """
 
     def __init__(
-        self, block: Block, liveness: Liveness, slots: list[BufferSlot], separate_slots: list[BufferSlot]
+        self,
+        block: Block,
+        liveness: Liveness,
+        slots: list[BufferSlot],
+        separate_slots: list[BufferSlot],
+        unshared: Collection[Value],
     ) -> None:
         self.end = len(block.bindings)
-        self.calls = [point for point, binding in enumerate(block.bindings) if _may_allocate(binding.value)]
+        self.calls = [
+            point
+            for point, binding in enumerate(block.bindings)
+            if _may_allocate(binding.value) or binding.var in unshared
+        ]
         unknown = [(s.first, s.last) for s in slots if not s.is_fixed or s.escape is Escape.KEPT]
         for point, binding in enumerate(block.bindings):
-            if _has_unknown_size(binding):
+            if _has_unknown_size(binding) or binding.var in unshared:
                 unknown.append((point, liveness.last_use(binding.var, point)[0]))
         self.unknown_made = {first for first, _ in unknown}
         starts = {p for first, last in unknown for p in (first, last + 1)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from relvm.errors import RelvmUnsupportedError, located
 from relvm.ir.dtypes import U8
@@ -18,17 +19,21 @@ from relvm.ir.expr import (
     If,
     KernelCall,
     KernelRun,
+    Kill,
     Module,
     Shape,
     Tuple,
+    TupleItem,
     Var,
     prim,
 )
+from relvm.ir.node import walk
 from relvm.ir.symbolic import DimVar, known_size, product
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
+from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, result_tensors
 from relvm.passes.memory.liveness import Fields, Value, tuple_fields
 from relvm.passes.pass_manager import module_pass
@@ -44,6 +49,12 @@ def plan_memory(module: Module) -> Module:
     z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
                                  z = y
 
+    A kernel that updates a tensor which does not belong to the block, such as a parameter, updates the tensor itself if
+    nothing else refers to it at run time, and otherwise a copy:
+
+    y = kernel scatter_f32(x, i, u)   ->   y = builtin.unshare_tensor(x)
+                                           _ = run scatter_f32(y, i, u, y)
+
     Tensors that are not needed at the same time can share a storage, by the rules of
     relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
     """
@@ -54,7 +65,7 @@ def plan_memory(module: Module) -> Module:
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
     planner = _Planner(kernels, declared_ranges(function))
-    return replace(function, body=planner.block(function.block, ChainMap()))
+    return replace(function, body=planner.block(function.block, ChainMap(), frozenset()))
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
@@ -70,19 +81,71 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     """
     kernels = dict(module.kernels)
     for function in module.functions:
-        yield from _plans(function.name, function.block, ChainMap(), kernels, declared_ranges(function))
+        ranges = declared_ranges(function)
+        yield from _plans(function.name, function.block, ChainMap(), kernels, ranges, frozenset())
 
 
 def _plans(
-    place: str, block: Block, outer: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+    place: str,
+    block: Block,
+    outer: Fields,
+    kernels: Mapping[str, object],
+    ranges: Mapping[DimVar, Range],
+    needed: frozenset[Var],
 ) -> Iterator[tuple[str, BlockPlan]]:
-    fields = tuple_fields(block, outer)
-    yield place, plan_block(block, fields, kernels, ranges)
+    fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, kernels)
+    yield place, plan_block(block, fields, kernels, ranges, needed)
     for binding in block.bindings:
         match binding.value:
             case If(_, Block() as then, Block() as orelse):
-                yield from _plans(f"{place}, {binding.var.name}: then", then, fields, kernels, ranges)
-                yield from _plans(f"{place}, {binding.var.name}: else", orelse, fields, kernels, ranges)
+                later = needed_after[binding.var]
+                for name, branch in (("then", then), ("else", orelse)):
+                    yield from _plans(f"{place}, {binding.var.name}: {name}", branch, fields, kernels, ranges, later)
+
+
+def _needed_after_branches(
+    block: Block, needed: frozenset[Var], kernels: Mapping[str, object]
+) -> dict[Var, frozenset[Var]]:
+    """Return, for each `if` of a block, the variables that are used after it, in the block and outside of it.
+
+    The set is empty if no kernel in the branches updates a tensor, because it is then not used.
+    """
+    found: dict[Var, frozenset[Var]] = {}
+    later = {*needed, *_variables(block.result)}
+    for binding in reversed(block.bindings):
+        if isinstance(binding.value, If):
+            found[binding.var] = frozenset(later) if _has_update(binding.value, kernels) else frozenset()
+        later |= _variables(binding.value)
+    return found
+
+
+def _variables(expr: Expr) -> set[Var]:
+    return {item for item in walk(expr) if isinstance(item, Var)}
+
+
+def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
+    called = (kernels.get(item.kernel) for item in walk(expr) if isinstance(item, KernelCall))
+    return any(isinstance(kernel, Kernel) and kernel.updated is not None for kernel in called)
+
+
+def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var]) -> dict[int, list[Var]]:
+    """Return, for each point of a block, the tuples of which an item is used there and nothing later.
+
+    A tuple refers to its items, so that they could not be updated in place.  The result contains only parameters and
+    variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
+
+    own: the variables that the block binds.
+    needed: the variables that the enclosing blocks use after the block.
+    """
+    last: dict[Var, int] = {}
+    for point, binding in enumerate(block.bindings):
+        last |= dict.fromkeys(_variables(binding.value) - set(own), point)
+    kept = {*needed, *_variables(block.result)}
+    dead: dict[int, list[Var]] = {}
+    for var, point in last.items():
+        if isinstance(var.type, TupleType) and isinstance(block.bindings[point].value, TupleItem) and var not in kept:
+            dead.setdefault(point, []).append(var)
+    return dead
 
 
 class _Planner:
@@ -90,24 +153,29 @@ class _Planner:
         self.kernels = kernels
         self.ranges = ranges
 
-    def block(self, block: Block, outer: Fields) -> Block:
-        fields = tuple_fields(block, outer)
-        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges))
-        for binding in block.bindings:
+    def block(self, block: Block, outer: Fields, needed: frozenset[Var]) -> Block:
+        """Return `block` with allocations.   needed: the variables that the enclosing blocks use after it."""
+        fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, self.kernels)
+        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed), block)
+        dead = _dead_tuples(block, placing.own, needed) if placing.plan.unshared else {}
+        for point, binding in enumerate(block.bindings):
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
                 case value:
-                    inner = map_blocks(lambda block: self.block(block, fields), value)
+                    later = needed_after.get(binding.var, frozenset())
+                    inner = map_blocks(partial(self.block, outer=fields, needed=later), value)
                     placing.bindings.append(with_value(binding, inner))
+            placing.kill(dead.get(point, ()), binding.var)
         return replace(block, bindings=tuple(placing.bindings))
 
 
 class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
-    def __init__(self, plan: BlockPlan) -> None:
+    def __init__(self, plan: BlockPlan, block: Block) -> None:
         self.plan = plan
+        self.own = {binding.var for binding in block.bindings}
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
 
@@ -120,7 +188,10 @@ class _BlockRewriter:
         outputs = tuple(self.output_tensor(value, type_) for value, type_ in results)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
         names = tuple(name_of(value) for value, _ in results)
-        run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
+        args = call.args
+        if binding.var in self.plan.unshared:
+            args = tuple(outputs[0] if arg is self.plan.unshared[binding.var] else arg for arg in args)
+        run = KernelRun(call.kernel, (*args, *outputs), names=names)
         self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
             self.bindings.append(replace(binding, value=Tuple(outputs, type=call.type)))
@@ -136,12 +207,23 @@ class _BlockRewriter:
         if value in self.plan.overwritten:
             return self.plan.overwritten[value]
         var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
+        if value in self.plan.unshared:
+            given = self.plan.unshared[value]
+            self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
+            if given not in self.own:  # insert_kills releases the others
+                self.kill((given,), var)
+            return var
         storage, offset = self.plan.placement[value]
         if storage not in self.variables:
             self.variables[storage] = self.allocate_storage(storage, var, type_)
         args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
+
+    def kill(self, values: Iterable[Var], where: Var) -> None:
+        """Append the release of variables.   where: the variable whose source location the releases get."""
+        for value in values:
+            self.bindings.append(Binding(Var("_", type=VOID, origins=where.origins), Kill(value)))
 
     def allocate_storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Append the allocation of `storage`, and return its variable.
