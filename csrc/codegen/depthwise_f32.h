@@ -57,8 +57,10 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
        read less often. */
     const int64_t rows = args->rows - r;
     int64_t j = 0;
+#ifndef RVM_COMPACT
     if (rows <= 2)
       for (; columns - j > 3 * RVM_LANES; j += 4 * RVM_LANES) rvm_columns_in_registers(args, taps, 2, 4, r, j);
+#endif
     if (rows <= 4 && RVM_LANES == 16)
       for (; columns - j > 2 * RVM_LANES; j += 3 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 3, r, j);
     if (rows <= 4)

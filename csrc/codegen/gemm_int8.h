@@ -16,6 +16,9 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
+#ifdef __wasm_simd128__
+#include <wasm_simd128.h>
+#endif
 #ifdef __ARM_FEATURE_SIMD32
 #include <arm_acle.h>
 #endif
@@ -86,6 +89,21 @@ static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
   _mm_storeu_si128(totals, _mm_add_epi32(_mm_loadu_si128(totals), _mm256_castsi256_si128(packed)));
 }
 #endif
+#define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
+
+#elif defined __wasm_simd128__ && !defined RVM_COMPACT
+#define RVM_DOT 1
+enum { RVM_DOT_COLUMNS = 2, RVM_DOT_VECTORS = 4 };
+typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
+#define RVM_WIDENED(is_signed, bytes) ((is_signed) ? wasm_i16x8_extend_low_i8x16(bytes) : wasm_u16x8_extend_low_u8x16(bytes))
+#define RVM_DOTS_LEFT(word, is_signed) ((rvm_dots)RVM_WIDENED(is_signed, wasm_i32x4_splat((int32_t)(word))))
+#define RVM_DOTS_RIGHT(words, is_signed) ((rvm_dots)RVM_WIDENED(is_signed, wasm_v128_load64_zero(words)))
+#define RVM_DOTS_ADD(sum, left, right, left_is_signed) \
+  ((sum) + (rvm_dots)wasm_i32x4_dot_i16x8((v128_t)(left), (v128_t)(right)))
+static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
+  dst[0] += sum[0] + sum[1];
+  dst[1] += sum[2] + sum[3];
+}
 #define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
 #endif
 
@@ -166,7 +184,7 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_dots){0};
-#pragma GCC unroll 2
+  RVM_UNROLL_TWICE
   for (int64_t p = 0; p < words; p++) {
     rvm_dots right[4];
 #pragma GCC unroll 4

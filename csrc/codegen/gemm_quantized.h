@@ -17,6 +17,8 @@
 #include <immintrin.h>
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
 #include <arm_neon.h>
+#elif defined __wasm_simd128__
+#include <wasm_simd128.h>
 #endif
 
 /* Returns the lowest bit of number i of a word. */
@@ -196,6 +198,12 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return (rvm_words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)numbers, (__m512i)left);
 #elif defined __AVXVNNI__ && defined __AVX2__ && !defined __AVX512F__
   return (rvm_words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)numbers, (__m256i)left);
+#elif defined __wasm_simd128__
+  (void)bits;
+  const v128_t factors = (v128_t)left, bytes = (v128_t)numbers, low = wasm_i16x8_splat(0xFF);
+  const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl(factors, 8), 8), odd = wasm_i16x8_shr(factors, 8);
+  return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
+         (rvm_words)wasm_i32x4_dot_i16x8(wasm_u16x8_shr(bytes, 8), odd);
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
   /* Both factors are signed: bytes of 8 bits are moved by 128, which subtracts 128 times the sum of `left`. */
   const int32x4_t own = (int32x4_t)sum;
@@ -302,8 +310,20 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows##x##bits(const rvm_quantized_tile_##type##_arguments *args), \
                   for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                          \
                       rvm_quantized_part_##type(args, rows, bits, j);)
+#ifdef RVM_COMPACT /* the number of bits is a variable */
+#undef RVM_FOR_EACH_QUANTIZED_TILE
+#define RVM_FOR_EACH_QUANTIZED_TILE(F, type) RVM_FOR_EACH_ROWS(F, (int)args->bits, type)
+#undef RVM_DEFINE_TILE
+#define RVM_DEFINE_TILE(rows, bits, type)                                                                  \
+  RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows(const rvm_quantized_tile_##type##_arguments *args), \
+                  for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)              \
+                      rvm_quantized_part_##type(args, rows, bits, j);)
+#define RVM_CALL_TILE(r, b, type) \
+  if (args->rows == r) rvm_quantized_tile_##type##_##r(args);
+#else
 #define RVM_CALL_TILE(r, b, type) \
   if (args->rows == r && args->bits == b) rvm_quantized_tile_##type##_##r##x##b(args);
+#endif
 RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, f32)
 RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 #undef RVM_DEFINE_TILE

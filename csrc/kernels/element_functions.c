@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "compiler.h"
 #include "kernel_conversions.h"
 #include "kernel_loops.h"
 #include "reproducible.h"
@@ -44,6 +45,41 @@
 
 /* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
    T that of the operands. */
+#ifdef RVM_COMPACT
+/* One loop for strips and single elements, to make the code small: a single element is first copied to a strip. */
+#define RVM_SPLAT(type)                                                                      \
+  static const void *splat_##type(int64_t n, const void *element, void *strip) {             \
+    type *const elements = strip;                                                            \
+    const type x = *(const type *)element;                                                   \
+    RVM_INDEPENDENT                                                                          \
+    for (int64_t i = 0; i < n; i++) elements[i] = x;                                         \
+    return strip;                                                                            \
+  }
+RVM_SPLAT(uint8_t)
+RVM_SPLAT(uint16_t)
+RVM_SPLAT(uint32_t)
+RVM_SPLAT(uint64_t)
+#undef RVM_SPLAT
+
+static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *strip, size_t bytes) {
+  switch (bytes) {
+    case 1: return splat_uint8_t(n, element, strip);
+    case 2: return splat_uint16_t(n, element, strip);
+    case 4: return splat_uint32_t(n, element, strip);
+    default: return splat_uint64_t(n, element, strip);
+  }
+}
+
+#define RVM_TWO(name, R, T, expression)                                                     \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                          \
+    T strip[RVM_STRIP];                                                                     \
+    if (strips == RVM_LEFT_IS_STRIP) right = splat(n, right, strip, sizeof(T));             \
+    if (strips == RVM_RIGHT_IS_STRIP) left = splat(n, left, strip, sizeof(T));              \
+    const T *a = left, *b = right;                                                          \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+  }
+#else
 #define RVM_TWO(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
@@ -59,6 +95,7 @@
       RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
     }                                                                                       \
   }
+#endif
 #define RVM_ONE(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
