@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "dtype.h"
 #include "executable.h"
 #include "relvm.h"
 #include "value.h"
@@ -24,6 +25,63 @@ __attribute__((import_module("relvm"), import_name("print"))) void relvm_print(c
 
 static rvm_executable *executable;
 static rvm_machine *machine;
+
+/* ---- tables, so that the loader repeats none of them ---- */
+
+static const char *const tag_names[] = {
+#define TAG(name, meaning) #name,
+#include "tags.def"
+#undef TAG
+};
+static const char *const status_names[] = {
+#define STATUS(name, python_class, meaning) #name,
+#include "status.def"
+#undef STATUS
+};
+static const char *const error_names[] = {
+#define STATUS(name, python_class, meaning) python_class,
+#include "status.def"
+#undef STATUS
+};
+static const char *const section_names[] = {
+#define SECTION(name, id, meaning) #name,
+#include "sections.def"
+#undef SECTION
+};
+static const uint32_t section_ids[] = {
+#define SECTION(name, id, meaning) id,
+#include "sections.def"
+#undef SECTION
+};
+static const char *const kind_names[] = {
+#define KIND(name, meaning) #name,
+#include "kinds.def"
+#undef KIND
+};
+
+/* Return the name of a row of a table, or NULL after the last row.  relvm_error_name: the class of the errors with a
+   status. */
+EXPORT(relvm_tag_name) const char *relvm_tag_name(uint32_t row) { return row < RVM_TAG_COUNT ? tag_names[row] : NULL; }
+EXPORT(relvm_status_name) const char *relvm_status_name(uint32_t row) {
+  return row < RVM_STATUS_COUNT ? status_names[row] : NULL;
+}
+EXPORT(relvm_error_name) const char *relvm_error_name(uint32_t row) {
+  return row < RVM_STATUS_COUNT ? error_names[row] : NULL;
+}
+EXPORT(relvm_kind_name) const char *relvm_kind_name(uint32_t row) {
+  return row < RVM_KIND_COUNT ? kind_names[row] : NULL;
+}
+EXPORT(relvm_section_name) const char *relvm_section_name(uint32_t row) {
+  return row < RVM_SECTION_COUNT ? section_names[row] : NULL;
+}
+EXPORT(relvm_dtype_name) const char *relvm_dtype_name(uint32_t row) {
+  return row < RVM_DTYPE_COUNT ? rvm_dtype_name(row) : NULL;
+}
+/* Return DLPack's code and number of bits of a dtype. */
+EXPORT(relvm_dtype_code) uint32_t relvm_dtype_code(uint32_t row) { return rvm_dtype_dl(row).code; }
+EXPORT(relvm_dtype_bits) uint32_t relvm_dtype_bits(uint32_t row) { return rvm_dtype_dl(row).bits; }
+
+/* ---- memory, loading, functions ---- */
 
 /* Allocates a block, aligned as rvm_executable_load requires.  Returns NULL if there is no memory. */
 EXPORT(relvm_allocate) void *relvm_allocate(uint32_t size_bytes) {
@@ -95,12 +153,14 @@ EXPORT(relvm_parameter_name) const char *relvm_parameter_name(int32_t function, 
   return rvm_executable_string(executable, executable->parameters[first + (uint32_t)parameter]);
 }
 
-/* Stores the address and the size of a section (sections.def), or zeros if the executable has none with this id. */
-EXPORT(relvm_section) void relvm_section(uint32_t id, uint32_t place[2]) {
-  const rvm_section *section = &executable->sections[id];
+/* Stores the address and the size of the section in a row of sections.def, or zeros if the executable has none. */
+EXPORT(relvm_section) void relvm_section(uint32_t row, uint32_t place[2]) {
+  const rvm_section *section = &executable->sections[section_ids[row]];
   place[0] = (uint32_t)(uintptr_t)section->bytes;
   place[1] = (uint32_t)section->size_bytes;
 }
+
+/* ---- runs and values ---- */
 
 /* Enter and leave the machine.  The loader accesses values only in between. */
 EXPORT(relvm_enter) int32_t relvm_enter(void) { return rvm_machine_enter(machine); }
