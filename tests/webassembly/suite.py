@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -76,7 +77,7 @@ def run_in_qemu(manifest: Sequence[dict[str, Any]], folder: Path) -> list[dict[s
     """Run a manifest with Python on an emulated processor of level x86-64-v2."""
     (folder / "manifest.json").write_text(json.dumps(manifest))
     command = [*QEMU, sys.executable, HERE / "json_values.py", folder / "manifest.json", folder / "oracle.json"]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, env=os.environ | {"OPENBLAS_CORETYPE": "Nehalem"})  # it looks for AVX otherwise
     return json.loads((folder / "oracle.json").read_text())
 
 
