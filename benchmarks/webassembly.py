@@ -4,8 +4,8 @@ python -m benchmarks.webassembly --package FOLDER --onnxruntime-web FOLDER [MODE
 
 FOLDER of --package is the npm package that bindings/javascript/build.py builds, and that of --onnxruntime-web is the
 installed package (`npm install onnxruntime-web`, then node_modules/onnxruntime-web).  The engines take turns in one
-process.  The table has the median milliseconds of a run in onnxruntime-web, of native code in a module for target
-wasm32, and of kernel bytecode; their ratios, which are below 1 if relvm is faster; the size of the module in kilobytes;
+process.  The table has the milliseconds of processor time of a run, the least of nine rounds, in onnxruntime-web, of
+native code in a module for target wasm32, and of kernel bytecode; their ratios, which are below 1 if relvm is faster; the size of the module in kilobytes;
 and the largest difference of the results, relative to the largest value.
 """
 

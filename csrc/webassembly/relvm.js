@@ -126,6 +126,7 @@ export class Callable {
   }
   /** Call the function with positional arguments. */
   async call(...inputs) {
+    if (!this.#address) throw argumentError("the function was disposed of");
     return this.#model.invoke(this.#address, inputs);
   }
   /** Release the function. */
