@@ -11,6 +11,7 @@
 #include "dtype.h"
 #include "executable.h"
 #include "relvm.h"
+#include "storage_pool.h"
 #include "value.h"
 
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -22,6 +23,12 @@ extern const uint32_t relvm_module_bytes __attribute__((weak));
 /* Implements vm.builtin.print in JavaScript. */
 __attribute__((import_module("relvm"), import_name("print"))) void relvm_print(const rvm_value *arguments,
                                                                                int32_t count);
+
+/* Called before and after each call of a kernel or packed function while the machine is observed. */
+__attribute__((import_module("relvm"), import_name("before"))) void relvm_before(int32_t function);
+__attribute__((import_module("relvm"), import_name("after"))) void relvm_after(int32_t function,
+                                                                               const rvm_value *arguments,
+                                                                               int32_t count, const rvm_value *result);
 
 static rvm_executable *executable;
 static rvm_machine *machine;
@@ -179,6 +186,28 @@ EXPORT(relvm_invoke)
 rvm_status relvm_invoke(const rvm_value *callee, const rvm_value *arguments, int32_t count, rvm_value *result) {
   return rvm_machine_invoke(machine, *callee, arguments, count, result);
 }
+
+static rvm_status observe_before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
+                                 rvm_value *error) {
+  (void)host, (void)arguments, (void)count, (void)skip, (void)error;
+  relvm_before(function);
+  return RVM_OK;
+}
+static rvm_status observe_after(void *host, int32_t function, const rvm_value *arguments, int32_t count,
+                                rvm_status status, const rvm_value *result, rvm_value *error) {
+  (void)host, (void)status, (void)error;
+  relvm_after(function, arguments, count, result);
+  return RVM_OK;
+}
+
+/* Observes the calls of later runs (`observes` 1), or not (0). */
+EXPORT(relvm_observe) rvm_status relvm_observe(int32_t observes, rvm_value *error) {
+  const rvm_instrument instrument = {.kinds = 1 << RVM_KIND_kernel | 1 << RVM_KIND_packed,
+                                     .before = observe_before,
+                                     .after = observe_after};
+  return rvm_machine_instrument(machine, observes ? &instrument : NULL, error);
+}
+
 EXPORT(relvm_seed) void relvm_seed(uint64_t seed) { rvm_machine_seed(machine, seed); }
 
 /* Create values.  A str tensor is made of packed strings (rvm_tensor_of_strings). */
@@ -220,6 +249,7 @@ EXPORT(relvm_packed_strings) void *relvm_packed_strings(const rvm_value *value, 
      shape: rank, address of the dimensions
      tuple, list: number of items, address of the items
      string: length, address
+     storage: size in bytes, address
      error: status, address of the message, address of the trace or 0 */
 EXPORT(relvm_parts) void relvm_parts(const rvm_value *value, uint32_t parts[5]) {
   switch (value->tag) {
@@ -247,6 +277,10 @@ EXPORT(relvm_parts) void relvm_parts(const rvm_value *value, uint32_t parts[5]) 
     case RVM_TAG_STRING:
       parts[0] = (uint32_t)value->as.string->length;
       parts[1] = (uint32_t)(uintptr_t)value->as.string->bytes;
+      break;
+    case RVM_TAG_STORAGE:
+      parts[0] = (uint32_t)value->as.storage->size_bytes;
+      parts[1] = (uint32_t)(uintptr_t)value->as.storage->bytes;
       break;
     case RVM_TAG_ERROR:
       parts[0] = (uint32_t)value->as.error->status;

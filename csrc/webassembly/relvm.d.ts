@@ -87,6 +87,24 @@ export interface FunctionInfo {
   result: string;
 }
 
+/** A tensor or storage in the memory of the model. */
+export interface Place {
+  kind: "tensor" | "storage";
+  address: number;
+  bytes: number;
+  dtype?: Dtype;
+  shape?: number[];
+}
+
+/** A recorded call of a kernel or packed function, with null for arguments that are neither tensors nor storages. */
+export interface Call {
+  name: string;
+  kind: "kernel" | "packed";
+  milliseconds: number;
+  arguments: (Place | null)[];
+  result: Place | null;
+}
+
 export interface LoadOptions {
   /** The module relvm.wasm, for executables: a URL, a path, the bytes, or a compiled module.  Default: beside relvm.js. */
   runtime?: string | URL | ArrayBuffer | ArrayBufferView | Response | Blob | WebAssembly.Module;
@@ -115,6 +133,11 @@ export class Model {
   readonly memoryBytes: number;
   /** Call a function.  `inputs` is an array of its arguments, or an object that names them.  Outputs are copies. */
   run(name: string, inputs?: readonly Input[] | Record<string, Input>): Promise<Output>;
+  /**
+   * Call a function, and record the calls of kernels and packed functions that it makes: their times, and the places of
+   * their tensors in memory.  The observed run is slower.
+   */
+  profile(name: string, inputs?: readonly Input[] | Record<string, Input>): Promise<{ result: Output; calls: Call[] }>;
   /** Like `run`, without a promise. */
   runSync(name: string, inputs?: readonly Input[] | Record<string, Input>): Output;
   /** Seed the random number generator of the model. */

@@ -205,7 +205,7 @@ class Instance {
     };
     const shown = (address, count) => print?.(...Array.from({ length: count }, (_, i) => this.read((address >>> 0) + i * VALUE_BYTES)));
     this.c = new WebAssembly.Instance(module, {
-      relvm: { print: shown },
+      relvm: { print: shown, before: () => this.observer?.before(), after: (...call) => this.observer?.after(...call) },
       wasi_snapshot_preview1: { clock_time_get: clock, random_get: random, sched_yield: () => 0 },
     }).exports;
     this.c._initialize();
@@ -467,6 +467,37 @@ class Instance {
       this.c.relvm_leave();
     }
   }
+  /** Return the place of a tensor or storage in memory, or null for another value. */
+  place(address) {
+    const tag = this.tags[this.view().getUint32(address, true)];
+    if (tag !== "TENSOR" && tag !== "STORAGE") return null;
+    this.c.relvm_parts(address, this.words);
+    const [first, rank, dims, data, size] = Array.from({ length: 5 }, (_, i) => this.view().getUint32(this.words + 4 * i, true));
+    if (tag === "STORAGE") return { kind: "storage", address: rank, bytes: first };
+    return { kind: "tensor", dtype: this.dtypes[first].name, shape: this.dims(dims, rank), address: data, bytes: size };
+  }
+  /** Record the calls of kernels and packed functions during `action`. */
+  recorded(action) {
+    const calls = [];
+    const starts = [];
+    const places = (at, count) => Array.from({ length: count }, (_, i) => this.place((at >>> 0) + i * VALUE_BYTES));
+    this.observer = {
+      before: () => starts.push(performance.now()),
+      after: (index, args, count, result) => {
+        const milliseconds = performance.now() - starts.pop();
+        const name = this.text(this.c.relvm_function_name(index));
+        const kind = this.kinds[this.c.relvm_function_kind(index)];
+        calls.push({ name, kind, milliseconds, arguments: places(args, count), result: result ? this.place(result >>> 0) : null });
+      },
+    };
+    this.expect(this.c.relvm_observe(1, this.result), this.result);
+    try {
+      return { result: action(), calls };
+    } finally {
+      this.c.relvm_observe(0, this.result);
+      this.observer = undefined;
+    }
+  }
   invoke(callee, inputs) {
     return this.guarded(() => this.run(inputs, [], (i) => `argument ${i}`, (at, count) => this.c.relvm_invoke(callee, at, count, this.result)));
   }
@@ -533,6 +564,12 @@ export class Model {
   /** Call a function.  `inputs` is an array of its arguments, or an object that names them.  Outputs are copies. */
   async run(name, inputs = []) {
     return this.runSync(name, inputs);
+  }
+
+  /** Call a function, and record the calls of kernels and packed functions that it makes: their times, and the places of
+   * their tensors in memory.  The observed run is slower. */
+  async profile(name, inputs = []) {
+    return this.#live().recorded(() => this.runSync(name, inputs));
   }
 
   /** Like `run`, without a promise. */

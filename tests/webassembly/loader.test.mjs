@@ -135,8 +135,8 @@ test("limits of steps, time, memory and depth", async () => {
   const time = await load(path("program.rvm"), { maxMilliseconds: 20 });
   await fails(() => time.run("spin", [1e15]), relvm.RelvmTimeoutError, /seconds/);
   const bytes = await load(path("program.rvm"), { maxBytes: 1e6 });
-  await fails(() => bytes.run("large", [1e6]), relvm.RelvmMemoryError, /limit/);
-  await fails(() => bytes.run("scale", [floats(4e5, [1e5, 4]), 1, 1]), relvm.RelvmMemoryError, /limit/);
+  await fails(() => bytes.run("large", [1e6]), relvm.RelvmMemoryError, /max_bytes/);
+  await fails(() => bytes.run("scale", [floats(4e5, [1e5, 4]), 1, 1]), relvm.RelvmMemoryError, /max_bytes/);
   assert.equal((await bytes.run("large", [1000])).data.length, 1000);
   await fails(() => program.run("large", [2 ** 40]), relvm.RelvmMemoryError, /./);
   await fails(() => program.run("large", [2 ** 30]), relvm.RelvmMemoryError, /./);
@@ -173,6 +173,22 @@ test("native code and kernel bytecode give the same results", async () => {
   }
   assert.deepEqual(results[1], results[0]);
   assert.deepEqual(results[2], results[0]);
+});
+
+test("a profile has the calls of a run", async () => {
+  const model = await load(path("native.rvm"));
+  const { result, calls } = await model.profile("main", network);
+  assert.deepEqual(result, await model.run("main", network));
+  const kernels = calls.filter(({ kind }) => kind === "kernel");
+  assert.equal(kernels.length, 3);
+  assert.ok(calls.every(({ milliseconds }) => milliseconds >= 0));
+  assert.deepEqual(kernels[0].arguments.map(({ shape, dtype, bytes }) => [shape, dtype, bytes]), [
+    [[2, 3, 16, 16], "f32", 6144], [[8, 3, 3, 3], "f32", 864], [[2, 8, 16, 16], "f32", 16384],
+  ]);
+  const storage = calls.find(({ name }) => name === "vm.builtin.alloc_storage");
+  assert.ok(storage.result.bytes >= 16384);
+  const inside = kernels[0].arguments[2].address - storage.result.address;
+  assert.ok(inside >= 0 && inside < storage.result.bytes);
 });
 
 test("deep recursion in native code is an error", async () => {
@@ -249,7 +265,7 @@ test("a worker", async () => {
 
 test("the classes of errors are those of the runtime", async () => {
   const { exports } = await WebAssembly.instantiate(await WebAssembly.compile(readFileSync(`${PACKAGE}/relvm.wasm`)), {
-    relvm: { print() {} },
+    relvm: { print() {}, before() {}, after() {} },
     wasi_snapshot_preview1: { clock_time_get: () => 0, random_get: () => 0, sched_yield: () => 0 },
   });
   const types = readFileSync(`${PACKAGE}/relvm.d.ts`, "utf8");
