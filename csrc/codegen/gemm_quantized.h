@@ -314,9 +314,9 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
 #undef RVM_FOR_EACH_QUANTIZED_TILE
 #define RVM_FOR_EACH_QUANTIZED_TILE(F, type) RVM_FOR_EACH_ROWS(F, (int)args->bits, type)
 #undef RVM_DEFINE_TILE
-#define RVM_DEFINE_TILE(rows, bits, type)                                                                  \
+#define RVM_DEFINE_TILE(rows, bits, type)                                                                     \
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows(const rvm_quantized_tile_##type##_arguments *args), \
-                  for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)              \
+                  for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                 \
                       rvm_quantized_part_##type(args, rows, bits, j);)
 #define RVM_CALL_TILE(r, b, type) \
   if (args->rows == r) rvm_quantized_tile_##type##_##r(args);

@@ -74,6 +74,12 @@ static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
   return !__builtin_sub_overflow(a, b, difference);
 }
 static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
+#ifdef __wasm__ /* the product with a check of overflow is a function call */
+  if (a == (int32_t)a && b == (int32_t)b) {
+    *product = a * b;
+    return 1;
+  }
+#endif
   return !__builtin_mul_overflow(a, b, product);
 }
 

@@ -6,7 +6,8 @@ static const struct {
   rvm_dltype dl;
 } dtypes[] = {
 /* An element of dtype str is a pointer, whatever the size of pointers. */
-#define DTYPE(name, code, bits, ctype, numpy) {#name, {code, RVM_DTYPE_##name == RVM_DTYPE_str ? 8 * sizeof(ctype) : bits, 1}},
+#define DTYPE(name, code, bits, ctype, numpy) \
+  {#name, {code, RVM_DTYPE_##name == RVM_DTYPE_str ? 8 * sizeof(ctype) : bits, 1}},
 #include "dtypes.def"
 #undef DTYPE
 };

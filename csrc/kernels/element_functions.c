@@ -45,15 +45,31 @@
 
 /* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
    T that of the operands. */
+#define RVM_TWO_OF_LOOPS(name, R, T, expression)                                            \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                          \
+    const T *a = left, *b = right;                                                          \
+    if (strips == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
+      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                           \
+    } else if (strips == RVM_LEFT_IS_STRIP) {                                               \
+      const T right_ = *b;                                                                  \
+      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                         \
+    } else {                                                                                \
+      const T left_ = *a;                                                                   \
+      if (!(strips & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
+      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
+    }                                                                                       \
+  }
 #ifdef RVM_COMPACT
-/* One loop for strips and single elements, to make the code small: a single element is first copied to a strip. */
-#define RVM_SPLAT(type)                                                                      \
-  static const void *splat_##type(int64_t n, const void *element, void *strip) {             \
-    type *const elements = strip;                                                            \
-    const type x = *(const type *)element;                                                   \
-    RVM_INDEPENDENT                                                                          \
-    for (int64_t i = 0; i < n; i++) elements[i] = x;                                         \
-    return strip;                                                                            \
+/* One loop for strips and single elements, to make the code small: a single element is first copied to a strip.  The
+   arithmetic of f32 has a loop for each case. */
+#define RVM_SPLAT(type)                                                          \
+  static const void *splat_##type(int64_t n, const void *element, void *strip) { \
+    type *const elements = strip;                                                \
+    const type x = *(const type *)element;                                       \
+    RVM_INDEPENDENT                                                              \
+    for (int64_t i = 0; i < n; i++) elements[i] = x;                             \
+    return strip;                                                                \
   }
 RVM_SPLAT(uint8_t)
 RVM_SPLAT(uint16_t)
@@ -79,23 +95,20 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
     const T *a = left, *b = right;                                                          \
     RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
   }
+#define RVM_TWO_OF_f32 RVM_TWO_OF_LOOPS
 #else
-#define RVM_TWO(name, R, T, expression)                                                     \
-  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
-    R *out_ = out;                                                                          \
-    const T *a = left, *b = right;                                                          \
-    if (strips == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
-      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                           \
-    } else if (strips == RVM_LEFT_IS_STRIP) {                                               \
-      const T right_ = *b;                                                                  \
-      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                         \
-    } else {                                                                                \
-      const T left_ = *a;                                                                   \
-      if (!(strips & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
-      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
-    }                                                                                       \
-  }
+#define RVM_TWO RVM_TWO_OF_LOOPS
+#define RVM_TWO_OF_f32 RVM_TWO
 #endif
+#define RVM_TWO_OF_f64 RVM_TWO
+#define RVM_TWO_OF_i8 RVM_TWO
+#define RVM_TWO_OF_i16 RVM_TWO
+#define RVM_TWO_OF_i32 RVM_TWO
+#define RVM_TWO_OF_i64 RVM_TWO
+#define RVM_TWO_OF_u8 RVM_TWO
+#define RVM_TWO_OF_u16 RVM_TWO
+#define RVM_TWO_OF_u32 RVM_TWO
+#define RVM_TWO_OF_u64 RVM_TWO
 #define RVM_ONE(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
@@ -110,7 +123,7 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
   }
 
 #define RVM_BINARY_OF(dtype, name, expression) \
-  RVM_TWO(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+  RVM_TWO_OF_##dtype(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
 #define RVM_COMPARE_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_bool, rvm_##dtype, expression)
 #define RVM_UNARY_OF(dtype, name, expression) \
   RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))

@@ -116,8 +116,7 @@ EXPORT(relvm_open)
 rvm_status relvm_open(const void *bytes, uint32_t size_bytes, const limits *limits, rvm_value *error) {
   rvm_load_options options = {.check_data = limits->checks_data != 0};
   if (!bytes) {
-    if (!&relvm_module_bytes)
-      return rvm_fail(error, RVM_UNSUPPORTED, "the WebAssembly module contains no executable");
+    if (!&relvm_module_bytes) return rvm_fail(error, RVM_UNSUPPORTED, "the WebAssembly module contains no executable");
     bytes = relvm_module_start;
     size_bytes = relvm_module_bytes;
     options.trust_native = 1; /* the native code is part of this module */
@@ -202,9 +201,8 @@ static rvm_status observe_after(void *host, int32_t function, const rvm_value *a
 
 /* Observes the calls of later runs (`observes` 1), or not (0). */
 EXPORT(relvm_observe) rvm_status relvm_observe(int32_t observes, rvm_value *error) {
-  const rvm_instrument instrument = {.kinds = 1 << RVM_KIND_kernel | 1 << RVM_KIND_packed,
-                                     .before = observe_before,
-                                     .after = observe_after};
+  const rvm_instrument instrument = {
+      .kinds = 1 << RVM_KIND_kernel | 1 << RVM_KIND_packed, .before = observe_before, .after = observe_after};
   return rvm_machine_instrument(machine, observes ? &instrument : NULL, error);
 }
 

@@ -131,7 +131,8 @@ static rvm_status write_npy(const char *path, const rvm_tensor *tensor, rvm_valu
   used += snprintf(header + used, sizeof header - (size_t)used, "), }");
   while ((10 + used + 1) % ALIGNMENT) header[used++] = ' ';
   header[used++] = '\n';
-  const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)used, (unsigned char)(used >> 8)};
+  const unsigned char start[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)used, (unsigned char)(used >> 8)};
   FILE *file = fopen(path, "wb");
   const int is_written = file && fwrite(start, 1, sizeof start, file) == sizeof start &&
                          fwrite(header, 1, (size_t)used, file) == (size_t)used &&
