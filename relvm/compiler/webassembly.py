@@ -144,14 +144,19 @@ def _runtime_objects(
     without: optional parts of the runtime to omit, "strings" and "kernels".
     """
     sources = [*runtime_sources(), *others]
-    defined = []
+    macros = []
     if "strings" in without:
         sources = [source for source in sources if source.stem not in _STRING_SOURCES]
-        defined.append("-DRVM_WITHOUT_STRINGS")
+        macros.append("RVM_WITHOUT_STRINGS")
     if "kernels" in without:
         sources = [source for source in sources if source.parent.name != _KERNEL_FOLDER]
-        defined.append("-DRVM_WITHOUT_KERNELS")
-    return compile_files(compiler, {source: (*_COMMON, *defined, *_speed_flags(source)) for source in sources})
+        macros.append("RVM_WITHOUT_KERNELS")
+
+    def flags(source: Path) -> tuple[str, ...]:
+        text = source.read_text()  # all modules share the object files of sources that use none of the macros
+        return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
+
+    return compile_files(compiler, {source: flags(source) for source in sources})
 
 
 def _speed_flags(source: Path) -> tuple[str, ...]:

@@ -31,6 +31,20 @@ from relvm.ir.expr import Module
 
 HERE = Path(__file__).resolve().parent
 BATCH = 100  # number of models that are built as one module
+# Cases with functions of the C library, whose results differ from those of glibc in the last places, and cases with
+# random numbers.
+LAST_PLACE = frozenset(
+    (
+        *(f"test_{name}" for name in ("acos", "acos_example", "acosh", "asin", "asinh", "cosh", "sin", "tan")),
+        *(f"test_bernoulli{end}" for end in ("", "_double", "_double_expanded", "_expanded", "_seed", "_seed_expanded")),
+        *(f"test_flexattention_double{end}" for end in ("", "_expanded_ver26")),
+        *(
+            f"test_reduce_log_sum_exp_{kind}_example_expanded"
+            for kind in ("do_not_keepdims", "keepdims", "negative_axes_keepdims")
+        ),
+        "test_blackmanwindow_symmetric_expanded",
+    )
+)
 QEMU = ["qemu-x86_64", "-cpu", "Nehalem"]  # x86-64-v2: no AVX, no fused multiply-add
 
 
@@ -135,7 +149,8 @@ def main() -> None:
         lines = list(differences(manifest, found, expected))
         print("\n".join(lines))
         errors = Counter(answer["error"] for answer in found if "error" in answer)
-        print(f"{len(manifest)} cases, {len(lines)} differ; errors: {dict(errors)}")
+        known = sum(line.partition(":")[0] in LAST_PLACE for line in lines)
+        print(f"{len(manifest)} cases, {len(lines)} differ, of which {known} are expected; errors: {dict(errors)}")
 
 
 if __name__ == "__main__":
