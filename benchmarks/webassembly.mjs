@@ -35,7 +35,10 @@ for (const inputs of JSON.parse(readFileSync(casesFile))) {
   );
   const own = entries.map(([, value]) => new Tensor(array(value), value.tensor.shape, value.tensor.dtype));
   const engines = {
-    onnxruntime: async () => Object.values(await session.run(feeds)),
+    onnxruntime: async () => {
+      const outputs = await session.run(feeds);
+      return session.outputNames.map((name) => outputs[name]);
+    },
     native: async () => models.native.runSync("main", own),
     bytecode: async () => models.bytecode.runSync("main", own),
   };

@@ -193,14 +193,14 @@ const encoder = new TextEncoder();
 
 /** A WebAssembly instance with its memory.  Values are passed by address. */
 class Instance {
-  constructor(module, print) {
+  constructor(module, print, crypto) {
     const clock = (_id, _precision, time) => {
       this.view().setBigInt64(time, BigInt(Math.round(performance.now() * 1e6)), true);
       return 0;
     };
     const random = (address, size) => {
       for (let at = 0; at < size; at += 65536) // the most that getRandomValues accepts
-        globalThis.crypto.getRandomValues(this.bytes(address + at, Math.min(65536, size - at)));
+        crypto.getRandomValues(this.bytes(address + at, Math.min(65536, size - at)));
       return 0;
     };
     const shown = (address, count) => print?.(...Array.from({ length: count }, (_, i) => this.read((address >>> 0) + i * VALUE_BYTES)));
@@ -633,7 +633,8 @@ export async function load(source, options = {}) {
   const module = isWasm ? await compile(isModule ? source : bytes, "load") : options.runtime === undefined ? await bundledModule() : await compile(options.runtime, "load: runtime");
   if (!WebAssembly.Module.exports(module).some(({ name }) => name === "relvm_open"))
     throw new RelvmFormatError("load: the WebAssembly module is not one of relvm", "BAD_EXECUTABLE");
-  const instance = new Instance(module, options.print);
+  const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto; // Node.js 18 has no global one
+  const instance = new Instance(module, options.print, crypto);
   const block = isWasm ? 0 : instance.allocate(bytes.length);
   if (!isWasm) instance.bytes(block, bytes.length).set(bytes);
   const at = instance.allocate(8 * limits.length);

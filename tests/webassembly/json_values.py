@@ -53,7 +53,9 @@ def encode(value: Any) -> dict[str, Any]:
                 strings = [str(item) for item in array.ravel().tolist()]
                 return {"tensor": {"dtype": "str", "shape": list(array.shape), "strings": strings}}
             data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-            return {"tensor": {"dtype": DTYPES[dtype_number(array.dtype)].name, "shape": list(array.shape), "data": data}}
+            return {
+                "tensor": {"dtype": DTYPES[dtype_number(array.dtype)].name, "shape": list(array.shape), "data": data}
+            }
     return {"string": "function"}
 
 
