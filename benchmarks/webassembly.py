@@ -4,9 +4,10 @@ python -m benchmarks.webassembly --package FOLDER --onnxruntime-web FOLDER [MODE
 
 FOLDER of --package is the npm package that bindings/javascript/build.py builds, and that of --onnxruntime-web is the
 installed package (`npm install onnxruntime-web`, then node_modules/onnxruntime-web).  The engines take turns in one
-process.  The table has the milliseconds of processor time of a run, the least of nine rounds, in onnxruntime-web, of
-native code in a module for target wasm32, and of kernel bytecode; their ratios, which are below 1 if relvm is faster; the size of the module in kilobytes;
-and the largest difference of the results, relative to the largest value.
+process.  The table has the milliseconds of processor time of a run, the least of nine rounds, in onnxruntime-web, in
+native code of a module for target wasm32, and in kernel bytecode.  Then follow their ratios, which are below 1 if relvm
+is faster, the size of the module without the weights in kilobytes, and the largest difference of the results, relative
+to the largest value.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ Wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 WORKER = """
 import { load, tensor } from "./relvm.js";
 const model = await load("program.rvm");
-const { data } = await model.run("integers", [tensor(BigInt64Array.of(20n)), tensor(Uint8Array.of(1))]).then(([x]) => x);
-postMessage(String(data[0]));
+const [doubled] = await model.run("integers", [tensor(BigInt64Array.of(20n)), tensor(Uint8Array.of(1))]);
+postMessage(String(doubled.data[0]));
 """
 
 
