@@ -33,7 +33,9 @@ for (const inputs of JSON.parse(readFileSync(casesFile))) {
   const feeds = Object.fromEntries(
     entries.map(([name, value]) => [name, new ort.Tensor(ORT_NAMES[value.tensor.dtype], array(value), value.tensor.shape)]),
   );
-  const own = entries.map(([, value]) => new Tensor(array(value), value.tensor.shape, value.tensor.dtype));
+  const own = Object.fromEntries(
+    entries.map(([name, value]) => [name, new Tensor(array(value), value.tensor.shape, value.tensor.dtype)]),
+  );
   const engines = {
     onnxruntime: async () => {
       const outputs = await session.run(feeds);

@@ -48,7 +48,8 @@ def measure(name: str, package: Path, onnxruntime_web: Path, cases: int) -> tupl
         command = ["node", ROOT / "benchmarks" / "webassembly.mjs", *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError((done.stderr or done.stdout).strip()[-300:])
+            lines = [line for line in done.stderr.splitlines() if "rror" in line]
+            raise RuntimeError(lines[0] if lines else done.stderr[-300:])
         size = native.stat().st_size - executable.stats().tensor_bytes
         return json.loads(done.stdout.splitlines()[-1]), size
 

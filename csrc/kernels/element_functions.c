@@ -167,6 +167,10 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #undef MAP
 #undef MAP2
 
+#ifdef RVM_COMPACT
+#include "compact_functions.h"
+#endif
+
 /* The fuel for a strip.  FMOD_COST is high because fmod of f64 loops over the bits of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 
