@@ -169,8 +169,8 @@ EXPORT(relvm_section) void relvm_section(uint32_t row, uint32_t place[2]) {
 /* ---- runs and values ---- */
 
 /* Enter and leave the machine.  The loader accesses values only in between. */
-EXPORT(relvm_enter) int32_t relvm_enter(void) { return rvm_machine_enter(machine); }
-EXPORT(relvm_leave) void relvm_leave(void) { rvm_machine_leave(machine, NULL); }
+EXPORT(relvm_model_enter) int32_t relvm_model_enter(void) { return rvm_machine_enter(machine); }
+EXPORT(relvm_model_leave) void relvm_model_leave(void) { rvm_machine_leave(machine, NULL); }
 
 /* Checks whether the limit of memory allows `size_bytes` for arguments (rvm_machine_afford). */
 EXPORT(relvm_afford) rvm_status relvm_afford(double size_bytes, rvm_value *error) {

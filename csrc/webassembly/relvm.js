@@ -335,9 +335,9 @@ class Instance {
     this.c.relvm_retain(to);
   }
   releaseValue(address) {
-    this.c.relvm_enter();
+    this.c.relvm_model_enter();
     this.c.relvm_release(address);
-    this.c.relvm_leave();
+    this.c.relvm_model_leave();
     this.c.relvm_free(address);
   }
 
@@ -450,7 +450,7 @@ class Instance {
 
   /** Store the inputs, and return the result of `call`, which gets their address and number. */
   run(inputs, types, names, call) {
-    if (this.c.relvm_enter() !== 1) throw new RelvmBusyError("the model is running", "BUSY");
+    if (this.c.relvm_model_enter() !== 1) throw new RelvmBusyError("the model is running", "BUSY");
     const values = this.allocate(Math.max(1, inputs.length) * VALUE_BYTES);
     let count = 0;
     try {
@@ -464,7 +464,7 @@ class Instance {
     } finally {
       while (count-- > 0) this.c.relvm_release(values + count * VALUE_BYTES);
       this.c.relvm_free(values);
-      this.c.relvm_leave();
+      this.c.relvm_model_leave();
     }
   }
   /** Return the place of a tensor or storage in memory, or null for another value. */
