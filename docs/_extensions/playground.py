@@ -56,13 +56,13 @@ def write_playground(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "relvm.wasm").write_bytes(runtime_module())
     shutil.copy(csrc_directory() / "webassembly" / "relvm.js", folder)
+    shutil.copy(_SOURCES / "playground.js", folder)
     _sample().save(folder / "sample.rvm")
     colors = re.match(r":root \{.*?\n\}\n", _page_file("view.css"), re.DOTALL)
     assert colors is not None
     css = colors[0] + (_SOURCES / "playground.css").read_text()
     page = (_SOURCES / "playground.html").read_text().replace("$CSS", css)
-    script = (_SOURCES / "playground.js").read_text()
-    (folder / "index.html").write_text(page.replace("$JS", script))
+    (folder / "index.html").write_text(page)
 
 
 def _page_file(name: str) -> str:
