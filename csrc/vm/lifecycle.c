@@ -1,7 +1,11 @@
 /* lifecycle.c: creates and releases machines. */
 #include "cold.h"
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -110,7 +114,9 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t fallback = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (getentropy(&machine->random, sizeof machine->random)) machine->random = fallback;
+  const long size_bytes = sizeof machine->random;
+  /* The system call, because glibc has the functions getrandom and getentropy since 2.25 only. */
+  if (syscall(SYS_getrandom, &machine->random, size_bytes, 0) != size_bytes) machine->random = fallback;
 }
 
 /* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was
