@@ -43,6 +43,7 @@ _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 # -fno-tree-loop-distribute-patterns: loops over at most 64 elements stay loops.  As copies of memory they would be
 # `rep movsq` instructions, which take longer (a 1 x 1 convolution of 13 x 13 pixels: 0.080 instead of 0.069 ms).
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops", "-fno-tree-loop-distribute-patterns")
+_UNKNOWN_TO_ZIG = ("-fno-tree-loop-distribute-patterns",)  # clang ignores it, but zig cc stops
 _FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
 _SHARES = "-DRVM_OUT_OF_LINE=RVM_DECLARED"  # for units that share the functions of headers (csrc/codegen/compiler.h)
@@ -281,7 +282,8 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     # gcc can move 8 bytes through an MMX register, and leave the registers of the x87 unit in use.
     without_mmx = ("-mno-mmx",) if "__x86_64__" in macros else ()
-    return (*_COMMON, *_KERNELS, *options, *wide, *without_mmx)
+    kernels = (option for option in _KERNELS if not (compiler.is_zig and option in _UNKNOWN_TO_ZIG))
+    return (*_COMMON, *kernels, *options, *wide, *without_mmx)
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
