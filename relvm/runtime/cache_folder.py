@@ -162,8 +162,8 @@ def open_cache(*, create: bool = False) -> CacheFolder:
     Raises
     ------
     OSError
-        The folder does not exist or cannot be opened, or the user has no home directory.  If another user can change the folder, the error is an
-        UnsafeFolderError, which is also logged once.
+        The folder does not exist or cannot be opened, or the user has no home directory.  If another user can change
+        the folder, the error is an UnsafeFolderError, which is also logged once.
     """
     global _current
     path = os.path.abspath(cache_directory())

@@ -128,8 +128,8 @@ SLOW = (
 # Tests of the text, the examples and the links of the documentation.
 DOCS = ("docs", "frontend/test_onnx_document.py", "frontend/test_text_document.py")
 
-# Tests that compile for other processors and run the result in an emulator.
-CROSS = ("aot/test_boards.py",)
+# Tests that compile for other processors and systems, and run the result in an emulator or in a folder of its own.
+CROSS = ("aot/test_boards.py", "wheels")
 
 # Tests that install packages which use onnxruntime, or share tensors with relvm.  CI does not run them, and `pytest`
 # only with `-m clients`.
