@@ -152,6 +152,17 @@ def test_quiet_and_verbose(folder: Path) -> None:
     assert relvm(*arguments, "-q", "-v", cwd=folder).returncode == 2
 
 
+def test_completion_without_argcomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`relvm completion` names the package, and a shell that asks for completions gets none."""
+    (tmp_path / "argcomplete.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = relvm("completion", "bash", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "RelvmUnsupportedError: completion requires argcomplete: pip install 'relvm[completion]'" in done.stderr
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    assert relvm("--version", cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str, tmp_path: Path) -> None:
     assert "_ARGCOMPLETE" in printed(relvm("completion", shell, cwd=tmp_path))

@@ -66,6 +66,7 @@ FAST = {
     ],
     "": [
         "test_data_classes.py",
+        "test_directed_graph.py",
         "test_front_door.py",
         "test_hostile_names.py",
         "test_layers.py",
