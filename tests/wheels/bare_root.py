@@ -37,7 +37,7 @@ def make_root(root: Path, *requirements: str) -> None:
     """
     python = Path(sys.executable).resolve()
     for name in ("stdlib", "platstdlib"):
-        source = Path(sysconfig.get_path(name, vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix}))
+        source = Path(sysconfig.get_path(name))
         if not (below := _below(root, source)).exists():
             shutil.copytree(source, below, ignore=shutil.ignore_patterns(*_NEVER_USED))
     install(root / PACKAGES[1:], *requirements)
