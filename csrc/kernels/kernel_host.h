@@ -10,6 +10,7 @@ struct rvm_kernel_run;
 /* The parts and functions of the machine that a run of kernel bytecode uses. */
 typedef struct rvm_kernel_host {
   rvm_machine *machine;
+  const struct rvm_kernel_level *level; /* kernel_levels.h; NULL: the best one of this processor */
   rvm_pool *pool;     /* allocates registers and arrays */
   int32_t threads;    /* number of threads of a parallel loop, at most RVM_MAX_THREADS */
   int64_t steps_left; /* steps until the limit of the machine's run */
