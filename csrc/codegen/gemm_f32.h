@@ -1,7 +1,8 @@
 /* gemm_f32.h: the micro-kernel for matrix products of f32, and copies of its operands.
 
-   A sum adds its products in order, each rounded like RVM_FMA_F32 (rvm_fma_lanes).  The result does not depend on the width of the vectors.  The arguments are declared in micro_kernels.def; strides are in
-   elements.  Read relvm/kernels/gemm for the loops around these functions. */
+   A sum adds its products in order, each rounded like RVM_FMA_F32 (rvm_fma_lanes).  The result does not depend on the
+   width of the vectors.  The arguments are declared in micro_kernels.def; strides are in elements.  Read
+   relvm/kernels/gemm for the loops around these functions. */
 #ifndef RELVM_GEMM_F32_H
 #define RELVM_GEMM_F32_H
 

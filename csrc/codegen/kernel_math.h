@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "float_bits.h"
+#include "portable_math.h"
 #include "reproducible.h"
 
 /* Returns a number with the absolute value of the first argument and the sign of the second. */
@@ -139,7 +140,7 @@ RVM_MATH float rvm_erf_f32(float x) {
    53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for trigonometric
    functions, 1983.
 
-   Processors without a fused multiply-add use the C library, unless RVM_EXACT_FMA is defined. */
+   Processors without a fused multiply-add compute in double, unless RVM_EXACT_FMA is defined. */
 #if defined RVM_HAS_FMA || defined RVM_EXACT_FMA
 RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const float magnitude = fabsf(x);
@@ -171,8 +172,8 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
 RVM_MATH float rvm_sin_f32(float x) { return rvm_sine_or_cosine_f32(x, 0); }
 RVM_MATH float rvm_cos_f32(float x) { return rvm_sine_or_cosine_f32(x, 1); }
 #else
-RVM_MATH float rvm_sin_f32(float x) { return sinf(x); }
-RVM_MATH float rvm_cos_f32(float x) { return cosf(x); }
+RVM_MATH float rvm_sin_f32(float x) { return (float)rvm_sin_f64((double)x); }
+RVM_MATH float rvm_cos_f32(float x) { return (float)rvm_cos_f64((double)x); }
 #endif
 
 #endif

@@ -30,8 +30,7 @@ RVM_MATH double rvm_exact_fma_f64(double a, double b, double c) {
   const double a_high = a_split - (a_split - a), a_low = a - a_high; /* halves of the mantissa (Veltkamp) */
   const double b_high = b_split - (b_split - b), b_low = b - b_high;
   const double product = a * b; /* product + product_error is the exact product (Dekker) */
-  const double product_error =
-      a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low);
+  const double product_error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low);
   const double low = c + product_error, low_rest = low - c;
   const double low_error = (c - (low - low_rest)) + (product_error - low_rest);
   const double high = product + low, high_rest = high - product;

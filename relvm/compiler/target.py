@@ -118,10 +118,13 @@ def required_features(macros: Container[str]) -> str:
     """Return the processor features that compiled code requires, as text such as "x86-64-v3 avxvnni".
 
     The text is the highest x86-64 level whose features are all required, followed by the required features that are not
-    part of this level.  The lowest level is omitted.
+    part of this level.  The lowest level is omitted.  For other processors than x86-64, the text is empty: their
+    compilers define some of the same macros.
 
     macros: the names of the macros that the compiler predefines.  There is one for each feature that the compiler uses.
     """
+    if "__aarch64__" in macros:
+        return ""
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))
     implied = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}

@@ -90,7 +90,10 @@ static rvm_value read_value(void) {
     case 'n': return made;
     case 'b': return (rvm_value){.tag = RVM_TAG_BOOL, .as.i = read_i64()};
     case 'i': return (rvm_value){.tag = RVM_TAG_INT, .as.i = read_i64()};
-    case 'f': made.tag = RVM_TAG_FLOAT; read_bytes(&made.as.f, sizeof made.as.f); return made;
+    case 'f':
+      made.tag = RVM_TAG_FLOAT;
+      read_bytes(&made.as.f, sizeof made.as.f);
+      return made;
     case 's': {
       const int64_t length = read_i64();
       char *bytes = malloc((size_t)length + 1);
@@ -111,20 +114,20 @@ static rvm_value read_value(void) {
 static rvm_sha256 sha;
 
 /* Adds a line of text. */
-#define ADD_LINE(...)                                         \
-  do {                                                        \
-    char line[HEAD_BYTES];                                    \
-    rvm_sha256_add(&sha, line, sprintf(line, __VA_ARGS__));   \
+#define ADD_LINE(...)                                       \
+  do {                                                      \
+    char line[HEAD_BYTES];                                  \
+    rvm_sha256_add(&sha, line, sprintf(line, __VA_ARGS__)); \
   } while (0)
 
 /* Replaces each NaN of a dtype by one NaN.  Elements are numbers of `type`; those with (bits & mask) > infinity are
    NaNs. */
-#define CANONICAL(type, mask, infinity, nan)              \
-  for (int64_t i = 0; i < count; i++) {                   \
-    type bits;                                            \
+#define CANONICAL(type, mask, infinity, nan)                  \
+  for (int64_t i = 0; i < count; i++) {                       \
+    type bits;                                                \
     memcpy(&bits, bytes + i * (int)sizeof bits, sizeof bits); \
-    if ((bits & (mask)) <= (infinity)) continue;          \
-    bits = nan;                                           \
+    if ((bits & (mask)) <= (infinity)) continue;              \
+    bits = nan;                                               \
     memcpy(bytes + i * (int)sizeof bits, &bits, sizeof bits); \
   }
 
