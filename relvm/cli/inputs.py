@@ -121,8 +121,8 @@ def _random_inputs(
 
     types = [parse_type(param["type"]) for param in params]
     sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
-    known = {name: n for name, n in sizes.items() if n is not None}
-    chooser = InputChooser(names, types, given_values, known, options.seed, generator=generator)
+    set_sizes = {name: n for name, n in sizes.items() if n is not None}
+    chooser = InputChooser(names, types, given_values, set_sizes, options.seed, generator=generator)
     unknown = [name for name, n in sizes.items() if n is not None and name not in chooser.symbols]
     if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
         symbols = chooser.symbols

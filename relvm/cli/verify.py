@@ -46,7 +46,10 @@ def add_arguments(parser: Parser) -> None:
     bits.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="read an input from a file")
     add_number(bits, "--seed", "seed of the other inputs (default: 0)", least=0, default=0)
     bits.add_argument(
-        "--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="how functions run (default: bytecode)"
+        "--exec-mode",
+        choices=("bytecode", "compiled"),
+        default="bytecode",
+        help="how functions run (default: bytecode)",
     )
     add_number(bits, "--threads", "number of threads of kernels", most=256)
     add_trust_native(bits)
@@ -109,18 +112,15 @@ def _print_digests(options: argparse.Namespace) -> int:
     machine.seed(options.seed)  # the choice of sizes may have run the function
     outputs = named_outputs(function(*chosen.values), signature["attributes"].get("output_names"))
     constants = [value for value in executable.program.constants if isinstance(value, np.ndarray)]
-    digests = {
-        "inputs": result_digest(tuple(map(_as_value, chosen.values))),
-        "constants": result_digest(tuple(constants)),
-        "outputs": {name: result_digest(value) for name, value in outputs.items()},
-        "all": result_digest(tuple(outputs.values())),
-    }
+    named = {name: result_digest(value) for name, value in outputs.items()}
+    inputs, together = result_digest(tuple(map(_as_value, chosen.values))), result_digest(tuple(outputs.values()))
     if options.json:
-        put_json({"file": options.model, **digests})
+        found = {"inputs": inputs, "constants": result_digest(tuple(constants)), "outputs": named, "all": together}
+        put_json({"file": options.model, **found})
         return 0
-    rows = [("inputs", digests["inputs"]), ("constants", digests["constants"])]
-    rows += [(f"output {terminal(name)}", digest) for name, digest in digests["outputs"].items()]
-    rows.append(("all outputs", digests["all"]))
+    rows = [("inputs", inputs), ("constants", result_digest(tuple(constants)))]
+    rows += [(f"output {terminal(name)}", digest) for name, digest in named.items()]
+    rows.append(("all outputs", together))
     width = max(len(name) for name, _ in rows)
     put("\n".join(f"{name:{width}}  {_shown_digest(digest)}" for name, digest in rows))
     return 0

@@ -57,4 +57,4 @@ class PortableRandom:
         """
         z = self._numbers(size)
         parts = [(z >> np.uint64(shift)) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48)]
-        return (sum(parts, np.uint64(0)).astype(np.float64) - 131070.0) / 37837.0
+        return np.asarray((np.sum(parts, axis=0).astype(np.float64) - 131070.0) / 37837.0)

@@ -67,7 +67,8 @@ def _bytes_of(array: np.ndarray) -> bytes:
     """Return the elements of an array as bytes, with all NaNs replaced by the positive quiet NaN without payload."""
     if array.dtype == object:
         return pack_strings(array).tobytes()
-    is_nan = array != array
+    with np.errstate(invalid="ignore"):  # comparisons of ml_dtypes warn of NaN
+        is_nan = array != array
     if is_nan.any():
         array = np.where(is_nan, np.array(np.nan, array.dtype), array)
     return array.tobytes()

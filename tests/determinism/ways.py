@@ -76,9 +76,7 @@ def native_targets() -> tuple[str, ...]:
     return ("x86-64-v2 exact-fma", *levels, "c")
 
 
-def aarch64_ways(
-    calls: Calls, executable: Executable, *, native: bool
-) -> Iterator[tuple[str, Callable[[], Digests]]]:
+def aarch64_ways(calls: Calls, executable: Executable, *, native: bool) -> Iterator[tuple[str, Callable[[], Digests]]]:
     """Yield runs on AArch64: kernel bytecode on one and four threads, and native code if `native`."""
     for threads in (1, 4):
         name = f"bytecode on aarch64, {threads} threads"

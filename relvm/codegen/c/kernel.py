@@ -65,8 +65,10 @@ _FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, includi
 _SIGNS = {function: sign for function, sign in SIGNS.items() if function not in ("floordiv", "mod")} | {"rem": "%"}
 # The functions of csrc/codegen/kernel_math.h and portable_math.h, which exist for f32 and f64.
 _OWN = frozenset(
-    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "expm1")
-    + ("log", "log1p", "pow", "sin", "sinh", "tan", "tanh")
+    {
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp"),
+        *("expm1", "log", "log1p", "pow", "sin", "sinh", "tan", "tanh"),
+    }
 )
 
 
