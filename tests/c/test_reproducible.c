@@ -65,6 +65,11 @@ static void products_of_half_a_unit_of_the_addend(void) {
     check_f32(rvm_f32_of_bits(rvm_bits_of_f32(half) + 1), 1, c);
     check_f32(rvm_f32_of_bits(rvm_bits_of_f32(half) - 1), 1, c);
     check_f32(half, 1 + 0x1p-23f, c);
+    /* half - 2^-46 half: double rounds the sum to the halfway case, from which the exact sum is on one side */
+    check_f32(half * (1 + 0x1p-23f), 1 - 0x1p-23f, c);
+    check_f32(half * (1 + 0x1p-23f), -(1 - 0x1p-23f), c);
+    check_f32(half * (1 + 0x1p-12f), 1 - 0x1p-12f, c);
+    check_f32(half * (1 + 0x1p-12f), -(1 - 0x1p-12f), c);
   }
 }
 
@@ -92,6 +97,19 @@ static void special_operands(void) {
       for (int k = 0; k < COUNT_OF(special); k++) check_f32(special[i], special[j], special[k]);
 }
 
+/* Products of doubles that are just below half a unit of the addend. */
+static void halves_of_doubles(void) {
+  for (int i = 0; i < ROUNDS; i++) {
+    const double c = 1 + (double)(random_bits() >> 12) * 0x1p-52, half = 0x1p-53;
+    const double factors[] = {1 + 0x1p-52, 1 + 0x1p-26, 1 + (double)(random_bits() >> 40) * 0x1p-52};
+    for (int j = 0; j < COUNT_OF(factors); j++) {
+      const double a = half * factors[j], b = 2 - factors[j];
+      CHECK(is_same_f64(fma(a, b, c), rvm_exact_fma_f64(a, b, c)));
+      CHECK(is_same_f64(fma(-a, b, c), rvm_exact_fma_f64(-a, b, c)));
+    }
+  }
+}
+
 /* The operands of f64 are those of an argument reduction: a float, and a double of usual size. */
 static void doubles(void) {
   for (int i = 0; i < ROUNDS; i++) {
@@ -117,6 +135,7 @@ int main(void) {
   subnormal_results();
   results_at_the_largest_number();
   special_operands();
+  halves_of_doubles();
   doubles();
   sine_and_cosine();
   return CHECK_RESULT();
