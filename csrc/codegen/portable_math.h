@@ -3,7 +3,7 @@
    The C libraries of systems and processors round these functions differently.  The functions below consist of
    additions, multiplications, divisions and square roots of double, in a fixed order and without fused multiply-add, so
    they give the same bits everywhere (docs/determinism.md).  Most have no branches or tables, so that compilers
-   vectorize loops that use them.  Errors are at most 2 units in the last place for double (erfc: 5), and less than
+   vectorize loops that use them.  Errors are at most 2.5 units in the last place for double (erfc: 5), and less than
    0.51 units for float.  Infinities, signed zeros, subnormal numbers and NaN give the results of C99.
 
    The polynomials are Chebyshev interpolations of the relative error.  The argument reductions are those of
