@@ -48,7 +48,6 @@ def add_arguments(parser: Parser) -> None:
     bits.add_argument(
         "--exec-mode",
         choices=("bytecode", "compiled"),
-        default="bytecode",
         help="how functions run (default: bytecode)",
     )
     add_number(bits, "--threads", "number of threads of kernels", most=256)
