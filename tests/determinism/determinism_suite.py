@@ -1,7 +1,7 @@
-"""All tests of determinism: 30 models and the node cases of ONNX, in every way of ways.py.
+"""All tests of determinism: 29 models and the node cases of ONNX, in every way of ways.py.
 
-`pytest tests/determinism/determinism_suite.py` takes hours on two cores.  RELVM_DETERMINISM_NATIVE=0 omits the native code
-of operators and models, and takes about a quarter of an hour.
+`pytest tests/determinism/determinism_suite.py` takes hours on two cores.  RELVM_DETERMINISM_NATIVE=0 omits the native
+code of operators and models, and takes about a quarter of an hour.
 """
 
 from __future__ import annotations
