@@ -59,6 +59,22 @@
       RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
     }                                                                                       \
   }
+/* Like RVM_TWO, for long expressions: one loop for all cases.  A scalar is copied to all elements of a strip. */
+#define RVM_TWO_LONG(name, T, expression)                                                   \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    T *out_ = out, copies[2][RVM_STRIP];                                                    \
+    const T *a = left, *b = right;                                                          \
+    if (!(strips & (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP))) n = n > 0;                    \
+    if (!(strips & RVM_LEFT_IS_STRIP)) {                                                    \
+      for (int64_t i = 0; i < n; i++) copies[0][i] = *a;                                    \
+      a = copies[0];                                                                        \
+    }                                                                                       \
+    if (!(strips & RVM_RIGHT_IS_STRIP)) {                                                   \
+      for (int64_t i = 0; i < n; i++) copies[1][i] = *b;                                    \
+      b = copies[1];                                                                        \
+    }                                                                                       \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+  }
 #define RVM_ONE(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
@@ -104,7 +120,7 @@
 #define UNARY(name, family, expression) family(RVM_UNARY_OF, name, expression)
 #define CONVERT(target, family) family(RVM_CONVERT_OF, target)
 #define MATH(name, single, twice) RVM_ONE(name##_f32, float, float, single) RVM_ONE(name##_f64, double, double, twice)
-#define MATH2(name, single, twice) RVM_TWO(name##_f32, float, float, single) RVM_TWO(name##_f64, double, double, twice)
+#define MATH2(name, single, twice) RVM_TWO_LONG(name##_f32, float, single) RVM_TWO_LONG(name##_f64, double, twice)
 #define MAP(name, result, operand, expression) RVM_ONE(map_##name, rvm_##result, rvm_##operand, expression)
 #define MAP2(name, result, operand, expression) RVM_TWO(map_##name, rvm_##result, rvm_##operand, expression)
 #include "kernel_functions.def"

@@ -12,6 +12,7 @@
 #include "debugger.h"
 #include "interpreter.h"
 #include "kernel_interpreter.h"
+#include "kernel_levels.h"
 #include "registry.h"
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
@@ -56,6 +57,7 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
   rvm_machine *machine = function->machine;
   const int is_observed = is_instrumented(machine) || rvm_debugger_watches_kernel(machine, function);
   const rvm_kernel_host host = {.machine = machine,
+                                .level = machine->kernel_level,
                                 .pool = machine->pool,
                                 .threads = is_observed ? 1 : machine->options.threads,
                                 .steps_left = machine->steps_left,
@@ -136,6 +138,15 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, got %d", (int)RVM_MAX_THREADS,
                     (int)machine->options.threads);
+#ifndef RVM_WITHOUT_KERNELS
+  machine->kernel_level = rvm_kernel_level_within(machine->options.cpu);
+  if (!machine->kernel_level)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: cpu is \"%.100s\"; expected x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, and names of "
+                    "features",
+                    machine->options.cpu);
+  machine->options.cpu = NULL; /* memory of the host */
+#endif
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)

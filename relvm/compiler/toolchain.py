@@ -2,8 +2,8 @@
 
 Environment variables: RELVM_CACHE_DIR is the directory of cached libraries, by default relvm/ in the user's cache
 directory.  RELVM_CPU is an x86-64 level for target "c", `x86-64` to `x86-64-v4`.  Every processor of that level can
-then load the native code.  By default, kernels use all features of this machine's processor.  See also
-find_compiler.py.
+then load the native code.  Machines use no features above that level for kernel bytecode, either.  By default, kernels
+use all features of this machine's processor.  See also find_compiler.py.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def compile_native(
     triple, cpu = _triple(compiler, macros), required_features(macros)
     disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
     flags = (*_kernel_flags(compiler, target), _SHARES)
-    shared = {name: (shared_unit(name), (*flags, "-ffunction-sections")) for name in shared_headers(source.kernels)}
+    exact_fma, names = source.has_exact_fma, shared_headers(source.kernels)
+    shared = {name: (shared_unit(name, exact_fma=exact_fma), (*flags, "-ffunction-sections")) for name in names}
     units = [(text, flags) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
