@@ -25,6 +25,7 @@ extensions = [
     "pages",
     "pictures",
     "notebooks",
+    "playground",
     "search_terms",
 ]
 exclude_patterns = ["_extensions"]

@@ -145,6 +145,7 @@ C_FOLDERS = (
     "vm",
     "builtins",
     "library",
+    "webassembly",
     "python",
 )
 INCLUDE = re.compile(r'^#include "(?:\.\./tables/)?([\w.]+)"', re.MULTILINE)

@@ -38,7 +38,8 @@ rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *dst, con
 rvm_status rvm_grow_array(rvm_machine *machine, void **array, int64_t count, int64_t capacity, size_t element_bytes,
                           rvm_value *error) {
   int64_t size_bytes;
-  void *grown = rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
+  const int fits = rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes) && size_bytes <= RVM_LARGEST_BYTES;
+  void *grown = fits ? rvm_allocate((size_t)size_bytes) : NULL;
   if (!grown) return rvm_out_of_memory(error);
   rvm_status status = rvm_copy_elements(machine, RVM_DTYPE_u8, grown, *array, (size_t)count * element_bytes, error);
   rvm_free(status ? grown : *array);

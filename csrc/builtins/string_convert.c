@@ -160,8 +160,9 @@ static rvm_status find_borders(splitter *state, rvm_value *error) {
   int64_t size_bytes, border = 0;
   rvm_status status = rvm_spend(state->machine, delimiter.length / 8, error);
   if (status) return status;
-  state->borders =
-      rvm_multiply(delimiter.length, sizeof *state->borders, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
+  const int fits =
+      rvm_multiply(delimiter.length, sizeof *state->borders, &size_bytes) && size_bytes <= RVM_LARGEST_BYTES;
+  state->borders = fits ? rvm_allocate((size_t)size_bytes) : NULL;
   if (!state->borders) return rvm_out_of_memory(error);
   state->borders[0] = 0;
   for (int64_t i = 1; i < delimiter.length; i++) {

@@ -19,6 +19,14 @@
 #define RVM_UNUSED
 #endif
 
+/* If RVM_COMPACT is defined, the code of the runtime becomes smaller and slower: loops are not unrolled twice
+   (RVM_UNROLL_TWICE precedes such a loop), and some functions are not specialized for the values of their arguments. */
+#if defined __GNUC__ && !defined RVM_COMPACT
+#define RVM_UNROLL_TWICE _Pragma("GCC unroll 2")
+#else
+#define RVM_UNROLL_TWICE
+#endif
+
 /* RVM_OUT_OF_LINE(signature, body) defines a function that is too large to be compiled in each unit that calls it.  The
    units with the kernels of a native library are compiled with -DRVM_OUT_OF_LINE=RVM_DECLARED, and one more unit for
    each header defines its functions (relvm/compiler/toolchain.py).  Elsewhere, each unit defines the functions that it

@@ -131,7 +131,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) x[r] = args->x + args->row_offsets[first + r];
   rvm_begin_sums(sum, rows, vectors, tile, args->tile_stride, args->accumulates);
-#pragma GCC unroll 2
+  RVM_UNROLL_TWICE
   for (int64_t p = 0; p < depth; p++) {
     const int64_t offset = offsets[p];
     rvm_lanes right[4];
@@ -190,7 +190,7 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
   const float *const a = args->a, *const x = args->x + column;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
-#pragma GCC unroll 2
+  RVM_UNROLL_TWICE
   for (int64_t p = 0; p < depth; p++) {
     const float *const row = x + offsets[p];
     rvm_lanes right[4];

@@ -65,7 +65,7 @@ enum { RVM_LANES = 16, RVM_TILE_VECTORS = 4 };
 enum { RVM_LANES = 8, RVM_TILE_VECTORS = 2 };
 #elif defined __aarch64__
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 4 };
-#elif defined __SSE__ || defined __ARM_NEON
+#elif defined __SSE__ || defined __ARM_NEON || defined __wasm_simd128__
 enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
 #else
 #define RVM_SCALAR /* no vectors: the C compiler would keep them in memory */
@@ -158,7 +158,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
   const float *const a = args->a, *const b = args->b + column;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
-#pragma GCC unroll 2
+  RVM_UNROLL_TWICE
   for (int64_t p = 0; p < depth; p++) {
     rvm_lanes right[4];
 #pragma GCC unroll 4

@@ -16,6 +16,9 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
+#ifdef __wasm_simd128__
+#include <wasm_simd128.h>
+#endif
 #ifdef __ARM_FEATURE_SIMD32
 #include <arm_acle.h>
 #endif
@@ -87,6 +90,34 @@ static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
 }
 #endif
 #define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
+
+#elif defined __wasm_simd128__
+typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Return bytes 0 and 2, or 1 and 3, of each word as numbers of 16 bits. */
+static inline RVM_ALWAYS_INLINE v128_t rvm_even_bytes(rvm_dots words, int is_signed) {
+  return is_signed ? wasm_i16x8_shr(wasm_i16x8_shl((v128_t)words, 8), 8)
+                   : wasm_v128_and((v128_t)words, wasm_i16x8_const_splat(255));
+}
+static inline RVM_ALWAYS_INLINE v128_t rvm_odd_bytes(rvm_dots words, int is_signed) {
+  return is_signed ? wasm_i16x8_shr((v128_t)words, 8) : wasm_u16x8_shr((v128_t)words, 8);
+}
+
+/* Adds the four products of the bytes of each word of `left` and of `right`. */
+static inline RVM_ALWAYS_INLINE rvm_dots rvm_dots_add(rvm_dots sum, rvm_dots left, rvm_dots right, int left_is_signed) {
+  const v128_t even =
+      wasm_i32x4_dot_i16x8(rvm_even_bytes(left, left_is_signed), rvm_even_bytes(right, !left_is_signed));
+  const v128_t odd = wasm_i32x4_dot_i16x8(rvm_odd_bytes(left, left_is_signed), rvm_odd_bytes(right, !left_is_signed));
+  return sum + (rvm_dots)even + (rvm_dots)odd;
+}
+#ifndef RVM_COMPACT
+#define RVM_DOT 1
+enum { RVM_DOT_COLUMNS = 4, RVM_DOT_VECTORS = 2 };
+#define RVM_DOTS_LEFT(word, is_signed) ((rvm_dots){0} + (int32_t)(word))
+#define RVM_DOTS_RIGHT(words, is_signed) (*(const rvm_dots *)(words))
+#define RVM_DOTS_ADD(sum, left, right, left_is_signed) rvm_dots_add(sum, left, right, left_is_signed)
+#define RVM_DOTS_STORE(dst, sum) (*(rvm_dots *)(dst) += (sum))
+#endif
 #endif
 
 static inline uint32_t rvm_word_at(const uint8_t *bytes) {
@@ -109,6 +140,19 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_sign
   for (int j = 0; j < columns; j++)
     sums[j] =
         __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
+}
+#elif defined __wasm_simd128__
+/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
+                                                      int32_t *sums) {
+  const rvm_dots left = (rvm_dots){0} + (int32_t)word;
+  int j = 0;
+  for (; j + 4 <= columns; j += 4)
+    *(rvm_dots *)(sums + j) = rvm_dots_add(*(rvm_dots *)(sums + j), left, *(const rvm_dots *)(b + j), is_signed);
+  for (; j < columns; j++) {
+    const rvm_dots sum = rvm_dots_add((rvm_dots){sums[j]}, left, (rvm_dots){(int32_t)b[j]}, is_signed);
+    sums[j] = sum[0];
+  }
 }
 #else
 /* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns. */
@@ -166,7 +210,7 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_dots){0};
-#pragma GCC unroll 2
+  RVM_UNROLL_TWICE
   for (int64_t p = 0; p < words; p++) {
     rvm_dots right[4];
 #pragma GCC unroll 4

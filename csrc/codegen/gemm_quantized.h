@@ -17,6 +17,8 @@
 #include <immintrin.h>
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
 #include <arm_neon.h>
+#elif defined __wasm_simd128__
+#include <wasm_simd128.h>
 #endif
 
 /* Returns the lowest bit of number i of a word. */
@@ -196,6 +198,12 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return (rvm_words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)numbers, (__m512i)left);
 #elif defined __AVXVNNI__ && defined __AVX2__ && !defined __AVX512F__
   return (rvm_words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)numbers, (__m256i)left);
+#elif defined __wasm_simd128__
+  (void)bits;
+  const v128_t factors = (v128_t)left, bytes = (v128_t)numbers, low = wasm_i16x8_splat(0xFF);
+  const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl(factors, 8), 8), odd = wasm_i16x8_shr(factors, 8);
+  return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
+         (rvm_words)wasm_i32x4_dot_i16x8(wasm_u16x8_shr(bytes, 8), odd);
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
   /* Both factors are signed: bytes of 8 bits are moved by 128, which subtracts 128 times the sum of `left`. */
   const int32x4_t own = (int32x4_t)sum;
@@ -302,8 +310,28 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows##x##bits(const rvm_quantized_tile_##type##_arguments *args), \
                   for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                          \
                       rvm_quantized_part_##type(args, rows, bits, j);)
+#ifdef RVM_COMPACT /* the number of bits is a variable, and tiles have one row or all rows */
+#undef RVM_DEFINE_TILE
+#define RVM_DEFINE_TILE(rows, bits, type)                                                                     \
+  RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows(const rvm_quantized_tile_##type##_arguments *args), \
+                  for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                 \
+                      rvm_quantized_part_##type(args, rows, (int)args->bits, j);)
+#undef RVM_FOR_EACH_QUANTIZED_TILE
+#define RVM_FOR_EACH_QUANTIZED_TILE(F, type) F(1, bits, type) F(4, bits, type)
+#define RVM_CALL_TILES(type)                                   \
+  rvm_quantized_tile_##type##_arguments row = *args;           \
+  row.rows = 1;                                                \
+  if (args->rows == 4) rvm_quantized_tile_##type##_4(args);    \
+  for (int64_t r = 0; r < args->rows && args->rows < 4; r++) { \
+    rvm_quantized_tile_##type##_1(&row);                       \
+    row.a += args->a_stride;                                   \
+    row.tile += RVM_PANEL_WIDTH;                               \
+  }
+#else
 #define RVM_CALL_TILE(r, b, type) \
   if (args->rows == r && args->bits == b) rvm_quantized_tile_##type##_##r##x##b(args);
+#define RVM_CALL_TILES(type) RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, type)
+#endif
 RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, f32)
 RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 #undef RVM_DEFINE_TILE
@@ -313,9 +341,7 @@ RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
    The products are added in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to
    RVM_QUANTIZED_ROWS.  depth: the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.
    zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
-static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
-  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, f32)
-}
+static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) { RVM_CALL_TILES(f32) }
 
 /* Like rvm_quantized_tile_f32, for rows of `a` that rvm_quantized_row_int8 has quantized with the same `block`.
 
@@ -323,10 +349,8 @@ static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments
    result is the sum, in order of the blocks, of (dot - zero * sum) * (scale of the panel * scale of `a`).  dot and sum
    are converted to f32, and each operation is rounded to f32, so the result is the same on all processors.  blocks: the
    number of blocks of a row.  a_stride: the distance of rows in words. */
-static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) {
-  RVM_FOR_EACH_QUANTIZED_TILE(RVM_CALL_TILE, int8)
-}
-#undef RVM_CALL_TILE
+static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) { RVM_CALL_TILES(int8) }
+#undef RVM_CALL_TILES
 
 /* `bits` is a constant where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {

@@ -25,7 +25,11 @@
 #include "micro_kernel_arguments.h"
 
 enum {
+#ifdef RVM_COMPACT
+  RVM_TREE_LANES = 4,
+#else
   RVM_TREE_LANES = 16,
+#endif
   RVM_TREE_STRIDE = 4, /* steps between two checks whether all lanes have reached a leaf */
 };
 /* The argument `aggregate` */

@@ -4,7 +4,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef __wasm__
 #include <sys/mman.h>
+#endif
 
 /* Tests build with -DRVM_ALLOCATION_FAILS=function.  It is called before each allocation, which fails if it returns
    nonzero. */
@@ -74,13 +76,21 @@ void rvm_free(void *block) {
 void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes) {
   int64_t size_bytes;
   if (!rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes)) return NULL;
-  void *grown = rvm_allocate((size_t)size_bytes);
+  void *grown = size_bytes <= RVM_LARGEST_BYTES ? rvm_allocate((size_t)size_bytes) : NULL;
   if (!grown) return NULL;
   if (count > 0) memcpy(grown, array, (size_t)count * element_bytes);
   rvm_free(array);
   return grown;
 }
 
+#ifdef __wasm__ /* memory is not mapped: it only grows */
+void *rvm_map(size_t size_bytes) { return RVM_ALLOCATION_FAILS() ? NULL : calloc(1, size_bytes); }
+
+void rvm_unmap(void *block, size_t size_bytes) {
+  (void)size_bytes;
+  free(block);
+}
+#else
 void *rvm_map(size_t size_bytes) {
   if (RVM_ALLOCATION_FAILS()) return NULL;
   void *block = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,3 +100,4 @@ void *rvm_map(size_t size_bytes) {
 void rvm_unmap(void *block, size_t size_bytes) {
   if (block) munmap(block, size_bytes);
 }
+#endif

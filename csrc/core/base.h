@@ -11,8 +11,16 @@
 
 #define RVM_ALIGNMENT 64 /* alignment of sections, tensors and storages, in bytes */
 
-/* The largest size of an object, so that adding headers and rounding up cannot overflow. */
+#if SIZE_MAX < UINT64_MAX && !defined(__wasm__)
+#error "relvm needs a 64-bit processor, or WebAssembly"
+#endif
+
+/* The largest size of an object, so that adding headers and rounding up cannot overflow size_t. */
+#if SIZE_MAX < UINT64_MAX
+#define RVM_LARGEST_BYTES ((int64_t)INT32_MAX - 0xffff)
+#else
 #define RVM_LARGEST_BYTES ((int64_t)1 << 56)
+#endif
 
 /* Allocate and free a block.  The allocators return NULL if there is no memory or the budget is exhausted.  A size
    of 0 is valid. */
@@ -66,6 +74,12 @@ static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
   return !__builtin_sub_overflow(a, b, difference);
 }
 static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
+#ifdef __wasm__ /* the product with a check of overflow is a function call */
+  if (a == (int32_t)a && b == (int32_t)b) {
+    *product = a * b;
+    return 1;
+  }
+#endif
   return !__builtin_mul_overflow(a, b, product);
 }
 

@@ -5,7 +5,9 @@ static const struct {
   char name[12];
   rvm_dltype dl;
 } dtypes[] = {
-#define DTYPE(name, code, bits, ctype, numpy) {#name, {code, bits, 1}},
+/* An element of dtype str is a pointer, whatever the size of pointers. */
+#define DTYPE(name, code, bits, ctype, numpy) \
+  {#name, {code, RVM_DTYPE_##name == RVM_DTYPE_str ? 8 * sizeof(ctype) : bits, 1}},
 #include "dtypes.def"
 #undef DTYPE
 };

@@ -131,7 +131,8 @@ rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result)
 rvm_status rvm_list_allocate(int64_t capacity, rvm_value *result) {
   int32_t class;
   rvm_list *list = rvm_object_allocate(sizeof *list, &class);
-  rvm_value *items = list && capacity > 0 ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
+  const int fits = capacity <= RVM_LARGEST_BYTES / (int64_t)sizeof(rvm_value);
+  rvm_value *items = list && fits && capacity > 0 ? rvm_allocate((size_t)capacity * sizeof *items) : NULL;
   if (!list || (capacity > 0 && !items)) {
     if (list) rvm_object_free(list, class);
     return rvm_out_of_memory(result);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "compiler.h"
 #include "kernel_conversions.h"
 #include "kernel_loops.h"
 #include "reproducible.h"
@@ -44,7 +45,7 @@
 
 /* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
    T that of the operands. */
-#define RVM_TWO(name, R, T, expression)                                                     \
+#define RVM_TWO_OF_LOOPS(name, R, T, expression)                                            \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
     const T *a = left, *b = right;                                                          \
@@ -75,6 +76,56 @@
     }                                                                                       \
     RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
   }
+
+#ifdef RVM_COMPACT
+/* One loop for strips and single elements, to make the code small: a single element is first copied to a strip.  The
+   arithmetic of f32 has a loop for each case. */
+#define RVM_SPLAT(type)                                                          \
+  static const void *splat_##type(int64_t n, const void *element, void *strip) { \
+    type *const elements = strip;                                                \
+    const type x = *(const type *)element;                                       \
+    RVM_INDEPENDENT                                                              \
+    for (int64_t i = 0; i < n; i++) elements[i] = x;                             \
+    return strip;                                                                \
+  }
+RVM_SPLAT(uint8_t)
+RVM_SPLAT(uint16_t)
+RVM_SPLAT(uint32_t)
+RVM_SPLAT(uint64_t)
+#undef RVM_SPLAT
+
+static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *strip, size_t bytes) {
+  switch (bytes) {
+    case 1: return splat_uint8_t(n, element, strip);
+    case 2: return splat_uint16_t(n, element, strip);
+    case 4: return splat_uint32_t(n, element, strip);
+    default: return splat_uint64_t(n, element, strip);
+  }
+}
+
+#define RVM_TWO(name, R, T, expression)                                                     \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                          \
+    T strip[RVM_STRIP];                                                                     \
+    if (strips == RVM_LEFT_IS_STRIP) right = splat(n, right, strip, sizeof(T));             \
+    if (strips == RVM_RIGHT_IS_STRIP) left = splat(n, left, strip, sizeof(T));              \
+    const T *a = left, *b = right;                                                          \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+  }
+#define RVM_TWO_OF_f32 RVM_TWO_OF_LOOPS
+#else
+#define RVM_TWO RVM_TWO_OF_LOOPS
+#define RVM_TWO_OF_f32 RVM_TWO
+#endif
+#define RVM_TWO_OF_f64 RVM_TWO
+#define RVM_TWO_OF_i8 RVM_TWO
+#define RVM_TWO_OF_i16 RVM_TWO
+#define RVM_TWO_OF_i32 RVM_TWO
+#define RVM_TWO_OF_i64 RVM_TWO
+#define RVM_TWO_OF_u8 RVM_TWO
+#define RVM_TWO_OF_u16 RVM_TWO
+#define RVM_TWO_OF_u32 RVM_TWO
+#define RVM_TWO_OF_u64 RVM_TWO
 #define RVM_ONE(name, R, T, expression)                                                     \
   static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                          \
@@ -89,7 +140,7 @@
   }
 
 #define RVM_BINARY_OF(dtype, name, expression) \
-  RVM_TWO(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+  RVM_TWO_OF_##dtype(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
 #define RVM_COMPARE_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_bool, rvm_##dtype, expression)
 #define RVM_UNARY_OF(dtype, name, expression) \
   RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
@@ -132,6 +183,10 @@
 #undef MATH2
 #undef MAP
 #undef MAP2
+
+#ifdef RVM_COMPACT
+#include "compact_functions.h"
+#endif
 
 /* The fuel for a strip.  FMOD_COST is high because fmod of f64 loops over the bits of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };

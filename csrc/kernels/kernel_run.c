@@ -25,8 +25,9 @@ rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
 
 /* ---- memory ---- */
 
-/* The memory of a run begins with the arrays of rvm_kernel_run, all with items of 8 bytes: `scalars`, three arrays with
-   an item for each register, and two with an item for each buffer.  Then follow the strips, aligned, and the scratch
+/* The memory of a run begins with the arrays of rvm_kernel_run, with items of at most 8 bytes: `scalars`, three arrays
+   with an item for each register, and two with an item for each buffer.  Pointers come last, because they can be
+   smaller than the other items, which must be aligned.  Then follow the strips, aligned, and the scratch
    memory for the program's arrays. */
 int64_t rvm_kernel_memory_bytes(const rvm_kernel_program *program) {
   const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
@@ -47,12 +48,12 @@ void rvm_kernel_run_init(rvm_kernel_run *state, char *memory) {
   const size_t scalars = program->scalar_count, strips = program->strip_count, views = program->view_count;
   const size_t registers = scalars + strips + views, buffers = (size_t)program->tensor_count + program->array_count;
   state->scalars = (rvm_kernel_scalar *)memory;
-  state->addresses = (char **)(state->scalars + scalars);
-  state->readable = (int64_t *)(state->addresses + registers);
+  state->readable = (int64_t *)(state->scalars + scalars);
   state->writable = state->readable + registers;
-  state->buffers = (char **)(state->writable + registers);
-  state->buffer_bytes = (int64_t *)(state->buffers + buffers);
-  const uintptr_t end = (uintptr_t)(state->buffer_bytes + buffers);
+  state->buffer_bytes = state->writable + registers;
+  state->addresses = (char **)(state->buffer_bytes + buffers);
+  state->buffers = state->addresses + registers;
+  const uintptr_t end = (uintptr_t)(state->buffers + buffers);
   state->strips = (char *)((end + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT);
   state->scratch = state->strips + strips * STRIP_BYTES;
   for (size_t i = 0; i < scalars; i++) {

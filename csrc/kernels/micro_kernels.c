@@ -416,6 +416,9 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
 /* Calls rvm_max_pool_f32.  For common windows, the width, stride and dilation are constants, so that the C compiler can
    specialize the loops. */
 static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
+#ifdef RVM_COMPACT
+  rvm_max_pool_f32(&args);
+#else
 #define WITH(width, stride)    \
   do {                         \
     args.window_width = width; \
@@ -435,6 +438,7 @@ static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
   else
     rvm_max_pool_f32(&args);
 #undef WITH
+#endif
 }
 
 /* A portion is some rows of the output, or a part of one row if rows are long. */

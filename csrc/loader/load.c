@@ -10,6 +10,7 @@
 #include "kernel_verify.h"
 #include "object.h"
 #include "predecode.h"
+#include "sort.h"
 #include "string_tensor.h"
 #include "verify.h"
 
@@ -280,7 +281,7 @@ static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
     executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i),
                                                  .is_packed = executable->functions[i].kind == RVM_KIND_packed,
                                                  .index = i};
-  qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_function_names_compare);
+  rvm_sort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_function_names_compare);
   for (int32_t i = 1; i < count; i++)
     if (rvm_function_names_compare(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
       return BAD(error, "two functions are named %s", executable->by_name[i].name);
@@ -300,7 +301,7 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
   size_t count = 0;
   for (int32_t i = 0; i < executable->function_count; i++)
     if (executable->functions[i].kind == RVM_KIND_bytecode) functions[count++] = &executable->functions[i];
-  qsort(functions, count, sizeof *functions, compare_code_starts);
+  rvm_sort(functions, count, sizeof *functions, compare_code_starts);
   rvm_status status = RVM_OK;
   for (size_t i = 1; i < count && !status; i++)
     if (functions[i]->code_start - functions[i - 1]->code_start < functions[i - 1]->code_count)
@@ -311,8 +312,13 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
   return status;
 }
 
-/* The maximum size of the code section in words.  It ensures that offsets of steps fit in int32. */
-enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_PER_CODE_WORD };
+/* The maximum size of the code section in words, and the maximum number of functions.  They ensure that offsets of
+   steps fit in int32, and that the sizes of tables fit in size_t. */
+#if SIZE_MAX < UINT64_MAX
+enum { MAX_CODE_WORDS = 1 << 26, MAX_FUNCTIONS = 1 << 24 };
+#else
+enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_PER_CODE_WORD, MAX_FUNCTIONS = INT32_MAX };
+#endif
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
@@ -324,7 +330,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
   int64_t offset = 0;
   const uint32_t *counts = rvm_section_table(section, &offset, 2, sizeof *counts);
-  if (!counts || counts[0] > INT32_MAX) return BAD(error, "the function section is too short");
+  if (!counts || counts[0] > MAX_FUNCTIONS) return BAD(error, "the function section is too short");
   executable->functions = rvm_section_table(section, &offset, counts[0], sizeof *executable->functions);
   if (!executable->functions) return BAD(error, "the function section is too short");
   executable->parameters = rvm_section_table(section, &offset, counts[1], sizeof *executable->parameters);

@@ -4,17 +4,23 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo, syscall */
 #endif
+#ifndef __wasm__
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
+#include <stdlib.h>
+#include <string.h>
 
 #include "cpu.h"
 #include "native_library.h"
 
+#if defined(__wasm__)
+#define HOST_ARCHITECTURE "wasm32"
+#define HOST_SYSTEM "-wasi"
+#else
 #if defined(__x86_64__)
 #define HOST_ARCHITECTURE "x86_64"
 #elif defined(__aarch64__)
@@ -22,12 +28,14 @@
 #else
 #define HOST_ARCHITECTURE "unknown"
 #endif
+#define HOST_SYSTEM "-linux"
+#endif
 
 static rvm_status check_triple(const char *triple, rvm_value *error) {
   size_t length = strlen(HOST_ARCHITECTURE);
-  if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, "-linux")) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for %s, but this machine is %s-linux", triple,
-                  HOST_ARCHITECTURE);
+  if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, HOST_SYSTEM)) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED,
+                  "the native code was built for %s, but this machine is " HOST_ARCHITECTURE HOST_SYSTEM, triple);
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
@@ -43,6 +51,47 @@ rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *erro
   return status ? status : check_cpu(cpu, error);
 }
 
+/* Calls the library's relvm_native_open, which receives the runtime's function table. */
+static rvm_status initialize(rvm_status (*open)(const rvm_native_api *api), rvm_value *error) {
+  if (open(&rvm_machine_native_api) == RVM_OK) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED,
+                  "native code does not support this runtime (ABI version %d); build the executable again",
+                  RVM_ABI_VERSION);
+}
+
+#ifdef __wasm__
+/* WebAssembly cannot load a library.  The native code of one executable can be linked with the runtime
+   (relvm/compiler/webassembly.py): `identity` is then the content of the executable's native section, and `symbols` are
+   its functions, sorted by name. */
+extern const rvm_linked_code relvm_linked_code __attribute__((weak));
+
+static int compare_symbols(const void *a, const void *b) {
+  return strcmp(((const rvm_linked_symbol *)a)->name, ((const rvm_linked_symbol *)b)->name);
+}
+
+rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
+  const rvm_linked_code *linked = &relvm_linked_code;
+  if (!linked || size_bytes < (int64_t)sizeof linked->identity ||
+      memcmp(linked->identity, bytes, sizeof linked->identity) != 0)
+    return rvm_fail(error, RVM_UNSUPPORTED, "the native code of the executable is not part of this WebAssembly module");
+  rvm_status status = initialize(linked->open, error);
+  if (!status) library->handle = (void *)linked;
+  return status;
+}
+
+void *rvm_library_find(const rvm_library *library, const char *symbol) {
+  const rvm_linked_code *linked = library->handle;
+  const rvm_linked_symbol key = {symbol, NULL};
+  const rvm_linked_symbol *found =
+      bsearch(&key, linked->symbols, (size_t)linked->symbol_count, sizeof key, compare_symbols);
+  void *address = NULL;
+  if (found) memcpy(&address, &found->function, sizeof address);
+  return address;
+}
+
+void rvm_library_close(rvm_library *library) { *library = (rvm_library){.handle = NULL, .descriptor = -1}; }
+
+#else
 static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
   while (size_bytes > 0) {
     ssize_t written = write(descriptor, bytes, (size_t)size_bytes);
@@ -88,16 +137,12 @@ static rvm_status library_load(rvm_library *library, const void *bytes, int64_t 
   return RVM_OK;
 }
 
-/* Calls the library's relvm_native_open, which receives the runtime's function table. */
 static rvm_status library_initialize(const rvm_library *library, rvm_value *error) {
   rvm_status (*open)(const rvm_native_api *api);
   void *symbol = rvm_library_find(library, "relvm_native_open");
   if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: the symbol relvm_native_open is missing");
   memcpy(&open, &symbol, sizeof open);
-  if (open(&rvm_machine_native_api) == RVM_OK) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED,
-                  "native code does not support this runtime (ABI version %d); build the executable again",
-                  RVM_ABI_VERSION);
+  return initialize(open, error);
 }
 
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
@@ -121,3 +166,4 @@ void rvm_library_close(rvm_library *library) {
   if (library->descriptor >= 0) close(library->descriptor);
   *library = (rvm_library){.handle = NULL, .descriptor = -1};
 }
+#endif

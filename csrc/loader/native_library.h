@@ -11,6 +11,19 @@ typedef struct rvm_library {
   int descriptor; /* -1 if the library is closed */
 } rvm_library;
 
+/* Native code that is linked with the runtime, in a WebAssembly module. */
+typedef struct rvm_linked_symbol {
+  const char *name;
+  rvm_status (*function)(void); /* a routine or kernel, cast to this type */
+} rvm_linked_symbol;
+
+typedef struct rvm_linked_code {
+  unsigned char identity[32]; /* the content of the native section of the executable that the code belongs to */
+  rvm_status (*open)(const rvm_native_api *api);
+  int32_t symbol_count;
+  const rvm_linked_symbol *symbols; /* sorted by name */
+} rvm_linked_code;
+
 /* The machine's functions that native code calls, defined in vm/native_api.c. */
 extern const rvm_native_api rvm_machine_native_api;
 

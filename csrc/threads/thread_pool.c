@@ -1,6 +1,14 @@
 /* thread_pool.c: the worker threads of the process.  One loop runs at a time.  A worker joins a loop through `gate`,
    takes parts of the loop from `next` until none is left, and waits for the next loop.  A waiting worker first spins
-   for a while, then sleeps. */
+   for a while, then sleeps.  WebAssembly has one thread, which runs all loops. */
+#ifdef __wasm__
+#include "thread_pool.h"
+
+void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  (void)threads, (void)grain;
+  part(shared, 0, count);
+}
+#else
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -194,3 +202,4 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
     part(shared, 0, count);
   pthread_mutex_unlock(&pool.owner);
 }
+#endif

@@ -18,7 +18,7 @@
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
 /* The largest number of values on the stack, or of frames.  Their sizes in bytes cannot overflow. */
-#define LARGEST_STACK ((int64_t)1 << 40)
+#define LARGEST_STACK ((int64_t)1 << (SIZE_MAX < UINT64_MAX ? 25 : 40))
 
 /* Looks up a packed function by its name, and fills the members that depend on it.  Fails if there is none. */
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {

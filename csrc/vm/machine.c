@@ -97,6 +97,16 @@ static void apply_upgrades(rvm_machine *machine) {
    the space themselves (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
+#ifdef __wasm__
+/* The bounds of the C stack, which the linker defines. */
+extern const char __stack_low[], __stack_high[]; /* NOLINT(bugprone-reserved-identifier) */
+
+static void set_stack_bounds(rvm_machine_head *head) {
+  const size_t size_bytes = (size_t)((uintptr_t)__stack_high - (uintptr_t)__stack_low);
+  head->stack_start = __stack_low;
+  head->lowest = __stack_low + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
+}
+#else
 /* Sets the bounds of this thread's C stack: its lowest address, and the lowest address at which a call may begin. */
 static void set_stack_bounds(rvm_machine_head *head) {
   static _Thread_local char *start, *lowest;
@@ -112,6 +122,7 @@ static void set_stack_bounds(rvm_machine_head *head) {
   head->stack_start = start;
   head->lowest = lowest;
 }
+#endif
 
 /* Enters the machine and returns 1.  `briefly` is BRIEFLY or 0, and is stored in `owner` with the thread.  Returns 0 if
    another thread is inside, or -1 if another thread is inside briefly. */

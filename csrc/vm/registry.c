@@ -20,11 +20,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
+#ifndef __wasm__ /* no processes */
 /* The handlers of pthread_atfork.  The parent holds the lock during a fork, so that the table of the child is
    consistent.  Both processes release the lock afterwards. */
 static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
+#endif
 
 static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
 #define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_BUILTIN_PREFIX #name,

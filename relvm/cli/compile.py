@@ -1,4 +1,4 @@
-"""`relvm compile`: compile a model to an executable, or to a shared library for C programs."""
+"""`relvm compile`: compile a model to an executable, a shared library for C programs, or a WebAssembly module."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from relvm.cli.common_arguments import add_build_limits, add_model
 from relvm.cli.models import build_file, expect_writable
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
+from relvm.compiler.webassembly import export_module
 from relvm.errors import RelvmFormatError
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
@@ -23,7 +24,8 @@ def add_arguments(parser: Parser) -> None:
         required=True,
         type=file_name,
         metavar="MODEL.rvm",
-        help="file to write; .so makes a shared library for C programs",
+        help="file to write; .so makes a shared library for C programs, .wasm a WebAssembly module for --target wasm32 "
+        "or bytecode",
     )
     parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     add_build_limits(parser)
@@ -39,14 +41,23 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a model, and write the executable or, for C programs, a shared library that contains the executable."""
+    """Build a model, and write the executable, or a shared library or WebAssembly module that contains it."""
     suffix = Path(options.output).suffix
-    if suffix not in EXECUTABLE_SUFFIXES:
-        raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")
+    if suffix not in (*EXECUTABLE_SUFFIXES, ".wasm"):
+        raise RelvmFormatError(
+            f"-o {options.output}: expected a file ending in .rvm, .so for a shared library, or .wasm for a WebAssembly"
+            " module"
+        )
     expect_writable("-o", options.output)
-    executable = build_file(options, options.exec_mode, debug=options.debug, portable=options.portable)
+    is_module = suffix == ".wasm"
+    if is_module and options.target == "auto":
+        options.target = "wasm32"
+    portable = options.portable and not is_module  # all engines run the native code of a WebAssembly module
+    executable = build_file(options, options.exec_mode, debug=options.debug, portable=portable)
     if suffix == ".so":
         export_library(executable, options.output)
+    elif is_module:
+        export_module(executable, options.output)
     else:
         executable.save(options.output)
     note(f"wrote {options.output}, {Path(options.output).stat().st_size:,} bytes")

@@ -35,9 +35,7 @@ class Compiler:
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
     if setting == "none":
         return None
-    import shlex  # a start from the cache needs none of these modules
-    import shutil
-    import subprocess
+    import shlex  # a start from the cache does not need it
 
     chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
     try:
@@ -45,21 +43,48 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
     except ValueError as error:
         raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
     candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), *_packages()]
-    for command in candidates:
+    compiler = _find_first(tuple(candidates), path)
+    if compiler and compiler.version.startswith("tcc "):
+        raise RelvmToolchainError(
+            f"{variable}: tcc is not supported, because it has neither vectors nor fused multiply-add; use gcc,"
+            ' clang or zig cc, or target="bytecode", which needs no compiler'
+        )
+    if words and compiler is None:
+        raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
+    return compiler
+
+
+@functools.lru_cache(maxsize=8)
+def _find_first(commands: tuple[tuple[str, ...], ...], path: str | None) -> Compiler | None:
+    """Return the first of the compilers that is installed and runs, or None."""
+    import shutil  # a start from the cache needs neither module
+    import subprocess
+
+    for command in commands:
         if not shutil.which(command[0], path=path):
             continue
         shown = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
         version = (shown.stdout or shown.stderr).partition("\n")[0]
-        if version.startswith("tcc "):
-            raise RelvmToolchainError(
-                f"{variable}: tcc is not supported, because it has neither vectors nor fused multiply-add; use gcc,"
-                ' clang or zig cc, or target="bytecode", which needs no compiler'
-            )
-        if shown.returncode == 0:
+        if shown.returncode == 0 or version.startswith("tcc "):
             return Compiler(command, version)
-    if words:
-        raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
     return None
+
+
+def expect_zig() -> Compiler:
+    """Return zig cc, which can compile for WebAssembly.
+
+    Raises
+    ------
+    RelvmToolchainError
+        zig cc is not installed, or RELVM_CC or CC names a compiler that does not run.
+    """
+    compiler = find_compiler()
+    if compiler is not None and compiler.is_zig:
+        return compiler
+    compiler = _find_first((("zig", "cc"), *_packages()), os.environ.get("PATH"))
+    if compiler is None:
+        raise RelvmToolchainError("WebAssembly needs the C compiler zig cc: pip install ziglang")
+    return compiler
 
 
 def _packages() -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from relvm.runtime.machine_limits import LEVELS, requested_level
 from relvm.tables import CPU_FEATURES
 
 EXACT_FMA = "exact-fma"
+WASM_OPTIONS = ("--target=wasm32-wasi", "-msimd128")  # the options of target "wasm32"
 _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C compiler checks
 _PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
 
@@ -29,6 +30,11 @@ class Target:
     kind: str
     options: tuple[str, ...] | None = None
     exact_fma: bool = False
+
+    @property
+    def is_wasm(self) -> bool:
+        """Whether kernels are compiled for WebAssembly."""
+        return self.options == WASM_OPTIONS
 
     def __str__(self) -> str:
         """The text form, which `parse_target` reads."""
@@ -48,7 +54,8 @@ def parse_target(text: str) -> Target:
     """Parse the text form of a target.
 
     The text is "c", "bytecode" or "numpy".  "native" is short for "c -march=native", and the name of an x86-64 level,
-    such as "x86-64-v3", is short for "c -march=x86-64-v3".
+    such as "x86-64-v3", is short for "c -march=x86-64-v3".  "wasm32" is short for "c --target=wasm32-wasi -msimd128":
+    kernels are compiled for WebAssembly, by zig cc.
 
     "c" may be followed by options of gcc and clang that select processors.  These are -march=, -mcpu= and -mtune= with
     a level or processor that the compiler knows, and -mFEATURE and -mno-FEATURE with a feature in
@@ -65,13 +72,17 @@ def parse_target(text: str) -> Target:
     """
     expect_type("target", text, str, "a string")
     kind, *options = text.split() or [""]
+    if kind == "wasm32":
+        kind, options = "c", [*WASM_OPTIONS, *options]
     if kind in (*LEVELS, "native"):
         kind, options = "c", [f"-march={kind}", *options]
     exact_fma = kind != "numpy" and options[-1:] == [EXACT_FMA]
     if exact_fma:
         options.pop()
+    if kind == "c" and tuple(options) == WASM_OPTIONS:
+        return Target("c", WASM_OPTIONS, exact_fma)
     if kind not in TARGETS or (options and kind != "c"):
-        choices = (*TARGETS, "native", *LEVELS)
+        choices = (*TARGETS, "native", *LEVELS, "wasm32")
         expected = f"expected one of {', '.join(choices)}, or c with options such as -march=NAME, and {EXACT_FMA}"
         raise RelvmArgumentError(f"target={text!r}: {expected}{near_matches(kind, choices)}")
     for option in options:

@@ -17,7 +17,7 @@ import shlex
 import subprocess
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.pool import ThreadPool  # unlike concurrent.futures, works while the interpreter exits
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from typing import Any
 from relvm.bytecode.program import NativeCode
 from relvm.codegen.c.module import CSource, headers_digest, opening_unit, shared_headers, shared_unit
 from relvm.compiler import disk_cache
-from relvm.compiler.find_compiler import Compiler, expect_compiler
-from relvm.compiler.target import HERE, Target, host_options, required_features
+from relvm.compiler.find_compiler import Compiler, expect_compiler, expect_zig
+from relvm.compiler.target import HERE, WASM_OPTIONS, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
 from relvm.runtime.child_processes import child_process, temporary_folder
 from relvm.runtime.trust import is_built_here, record_built
@@ -43,7 +43,7 @@ _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 # -fno-tree-loop-distribute-patterns: loops over at most 64 elements stay loops.  As copies of memory they would be
 # `rep movsq` instructions, which take longer (a 1 x 1 convolution of 13 x 13 pixels: 0.080 instead of 0.069 ms).
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops", "-fno-tree-loop-distribute-patterns")
-_UNKNOWN_TO_ZIG = ("-fno-tree-loop-distribute-patterns",)  # clang ignores it, but zig cc stops
+_NOT_FOR_ZIG = _VECTORS[1:]  # clang ignores these options, but zig cc refuses them
 _FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
 _SHARES = "-DRVM_OUT_OF_LINE=RVM_DECLARED"  # for units that share the functions of headers (csrc/codegen/compiler.h)
@@ -56,6 +56,7 @@ GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SO
 LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
+_WASM_TRIPLE = "wasm32-wasi"
 
 
 def compile_native(
@@ -80,18 +81,16 @@ def compile_native(
     RelvmToolchainError
         There is no C compiler, the compiler failed, or it does not know the processor of the target.
     """
-    compiler = expect_compiler('; target="bytecode" needs none')
+    compiler = _compiler_for(target)
     options = _options(compiler, target)
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), required_features(macros)
     disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
+    if target.is_wasm:
+        return NativeCode(library=wasm_identity(compile_wasm_units(source)), triple=triple, cpu=cpu)
     flags = (*_kernel_flags(compiler, target), _SHARES)
-    exact_fma, names = source.has_exact_fma, shared_headers(source.kernels)
-    shared = {name: (shared_unit(name, exact_fma=exact_fma), (*flags, "-ffunction-sections")) for name in names}
-    units = [(text, flags) for text in source.kernels]
-    if source.routines:
-        units.append((source.routines, (*_COMMON, *_ROUTINES)))
-    units += shared.values()
+    shared = {name: _shared_unit(source, name, flags) for name in shared_headers(source.kernels)}
+    units = _units(source, target, compiler)
 
     def publish(index: int, content: bytes) -> None:
         if each_unit and len(source.kernels) > 1 and index < len(source.kernels):
@@ -103,12 +102,60 @@ def compile_native(
     return NativeCode(library=_library(compiler, cpu, units, publish), triple=triple, cpu=cpu)
 
 
+def _compiler_for(target: Target) -> Compiler:
+    return expect_zig() if target.is_wasm else expect_compiler('; target="bytecode" needs none')
+
+
+def _units(source: CSource, target: Target, compiler: Compiler) -> list[_Unit]:
+    """Return the translation units of a library: those of `source`, and those with the functions that they share."""
+    flags = (*_kernel_flags(compiler, target), _SHARES)
+    units = [(text, flags) for text in source.kernels]
+    if source.routines:
+        options = WASM_OPTIONS if target.is_wasm else ()
+        units.append((source.routines, (*_COMMON, *_ROUTINES, *options)))
+    units += [_shared_unit(source, name, flags) for name in shared_headers(source.kernels)]
+    return units
+
+
+def _shared_unit(source: CSource, header: str, flags: Sequence[str]) -> _Unit:
+    """Return the translation unit with the functions of a header that the kernels of a library share."""
+    return shared_unit(header, exact_fma=source.has_exact_fma), (*flags, "-ffunction-sections")
+
+
+def compile_wasm_units(source: CSource) -> list[bytes]:
+    """Return the object files of the C source of a module for WebAssembly, from the cache if possible.
+
+    Raises
+    ------
+    RelvmToolchainError
+        zig cc is not installed, or it failed.
+    """
+    target = Target("c", WASM_OPTIONS)
+    compiler = _compiler_for(target)
+    with ThreadPool(os.cpu_count()) as pool:
+        units = [(text, _without_pic(flags)) for text, flags in _units(source, target, compiler)]
+        return pool.map(functools.partial(_unit_object, compiler, ""), units, chunksize=1)
+
+
+def wasm_identity(objects: Sequence[bytes]) -> bytes:
+    """Return the content of the native section of an executable for WebAssembly, given its object files.
+
+    WebAssembly cannot load a library, so an executable with native code is linked with the runtime (webassembly.py).
+    The native section only identifies the code.
+    """
+    return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in objects)).digest()
+
+
+def _without_pic(flags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(flag for flag in flags if flag != "-fPIC")
+
+
 def native_cpu(target: Target = HERE) -> str:
     """Return the processor features that the result of `compile_native` would require, such as "x86-64-v3 avxvnni".
 
     Raise the errors that `compile_native` raises before it compiles.
     """
-    compiler = expect_compiler()
+    compiler = _compiler_for(target)
     return required_features(_macros(compiler, _options(compiler, target)))
 
 
@@ -118,7 +165,7 @@ def native_settings(target: Target) -> str:
     This includes the compiler, its version and its flags.  Raise the errors that `compile_native` raises before it
     compiles.
     """
-    compiler = expect_compiler('; target="bytecode" needs none')
+    compiler = _compiler_for(target)
     options = _options(compiler, target)
     return _digest(
         compiler, (options, required_features(_macros(compiler, options)), _COMMON, _KERNELS, _SHARES, _ROUTINES)
@@ -129,7 +176,7 @@ def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
     options = target.options
     if options is None:
         options = host_options() if "__x86_64__" in _macros(compiler, ()) else ()
-    return tuple(map(_zig_option, options)) if compiler.is_zig else options
+    return tuple(map(_zig_option, options)) if compiler.is_zig and not target.is_wasm else options
 
 
 def _zig_option(option: str) -> str:
@@ -148,6 +195,8 @@ def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
 
 def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
     """Return the target triple of the compiler, such as `x86_64-linux-gnu`.   macros: the result of `_macros`."""
+    if "__wasm32__" in macros:
+        return _WASM_TRIPLE
     architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
@@ -163,16 +212,29 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
     RelvmToolchainError
         The compiler failed.
     """
-    sources = runtime_sources()
-    texts = [source.read_text() for source in sources]  # the digest covers all sources: one can include another
-    runtime = _digest(compiler, (texts, tuple(flags)))
+    return compile_files(compiler, {source: tuple(flags) for source in runtime_sources()})
 
-    def compiled(source: Path) -> bytes:
-        digest = hashlib.sha256(f"{runtime} {source.name}".encode()).hexdigest()
+
+def compile_files(compiler: Compiler, flags_of: Mapping[Path, tuple[str, ...]]) -> dict[str, bytes]:
+    """Return the object files of C files of relvm, by file name.  Compile those that are not in the cache.
+
+    flags_of: the flags for each file.
+
+    Raises
+    ------
+    RelvmToolchainError
+        The compiler failed.
+    """
+    texts = [source.read_text() for source in runtime_sources()]  # one file can include another
+
+    def compiled(item: tuple[Path, tuple[str, ...]]) -> bytes:
+        source, flags = item
+        digest = _digest(compiler, (texts, source.name, source.read_text(), flags))
         return _get_or_make(digest, lambda: _compile_file(compiler, source, flags))
 
     with ThreadPool(os.cpu_count()) as pool:
-        return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
+        names = [f"{source.stem}.o" for source in flags_of]
+        return dict(zip(names, pool.map(compiled, flags_of.items(), chunksize=1), strict=True))
 
 
 _here = threading.local()  # is_background: whether this thread compiles in the background
@@ -283,7 +345,7 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     # gcc can move 8 bytes through an MMX register, and leave the registers of the x87 unit in use.
     without_mmx = ("-mno-mmx",) if "__x86_64__" in macros else ()
-    kernels = (option for option in _KERNELS if not (compiler.is_zig and option in _UNKNOWN_TO_ZIG))
+    kernels = [flag for flag in _KERNELS if not (compiler.is_zig and flag in _NOT_FOR_ZIG)]
     return (*_COMMON, *kernels, *options, *wide, *without_mmx)
 
 
