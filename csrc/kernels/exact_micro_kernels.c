@@ -7,5 +7,5 @@ typedef int rvm_no_exact_micro_kernels; /* C requires a declaration */
 #else
 #define RVM_EXACT_FMA
 #define RVM_LEVEL _exact
-#include "micro_kernels.c" // NOLINT(bugprone-suspicious-include)
+#include "micro_kernels.c"  // NOLINT(bugprone-suspicious-include)
 #endif
