@@ -7,5 +7,5 @@ typedef int rvm_no_exact_element_functions; /* C requires a declaration */
 #else
 #define RVM_EXACT_FMA
 #define RVM_LEVEL _exact
-#include "element_functions.c" // NOLINT(bugprone-suspicious-include)
+#include "element_functions.c"  // NOLINT(bugprone-suspicious-include)
 #endif
