@@ -29,8 +29,8 @@ from benchmarks.models.catalogue import MODELS
 
 MODEL_NAMES = (DIGITS, *MODELS)
 BATCHES = 19  # of operator cases
-# A model in which an operator that broadcasts is fused into a sum over an outer axis (docs/determinism.md).
-FUSION_CHANGES_BITS = ("minilm_l3",)
+# Models in which an operator that broadcasts is fused into a sum over an outer axis (docs/determinism.md).
+FUSION_CHANGES_BITS = ("minilm_l3", "leader_fp")
 IS_NATIVE = os.environ.get("RELVM_DETERMINISM_NATIVE", "1") != "0"
 
 
