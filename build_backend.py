@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -56,11 +57,20 @@ def _compiler() -> Iterator[None]:
         yield
         return
     with tempfile.TemporaryDirectory(prefix="relvm-cc-") as folder:
-        script = Path(folder, "cc")
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang cc "$@"\n')
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        os.environ["CC"] = str(script)
+        os.environ["CC"] = str(write_zig_tools(Path(folder), "-mcpu=baseline"))
         try:
             yield
         finally:
             del os.environ["CC"]
+
+
+def write_zig_tools(folder: Path, *options: str) -> Path:
+    """Write the scripts cc, ar and ranlib, which call zig, and return the path of cc.
+
+    CMake finds the other two beside it.   options: of the C compiler, such as `-target`.
+    """
+    for name, words in (("cc", ("cc", "-g0", *options)), ("ar", ("ar",)), ("ranlib", ("ranlib",))):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join((sys.executable, "-m", "ziglang", *words))} "$@"\n')
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return folder / "cc"

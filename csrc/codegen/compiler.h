@@ -41,6 +41,11 @@
 #define RVM_OUT_OF_LINE RVM_DEFINED_HERE
 #endif
 
+/* RVM_HAS_FMA: the code may use fused multiply-add instructions for float and double. */
+#if defined __FP_FAST_FMAF || defined __FMA__ || defined __ARM_FEATURE_FMA
+#define RVM_HAS_FMA
+#endif
+
 /* Keeps the compiler from computing addresses that depend on `pointer` before this statement.  If it computed them
    earlier, the addresses would occupy registers for a long time. */
 #ifdef __GNUC__

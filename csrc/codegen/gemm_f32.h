@@ -1,8 +1,8 @@
 /* gemm_f32.h: the micro-kernel for matrix products of f32, and copies of its operands.
 
-   A sum adds its products in order, each with one rounding if the processor has fused multiply-add (rvm_fma_lanes). The
-   result does not depend on the width of the vectors.  The arguments are declared in micro_kernels.def; strides are in
-   elements.  Read relvm/kernels/gemm for the loops around these functions. */
+   A sum adds its products in order, each rounded like RVM_FMA_F32 (rvm_fma_lanes).  The result does not depend on the
+   width of the vectors.  The arguments are declared in micro_kernels.def; strides are in elements.  Read
+   relvm/kernels/gemm for the loops around these functions. */
 #ifndef RELVM_GEMM_F32_H
 #define RELVM_GEMM_F32_H
 
@@ -79,10 +79,29 @@ typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), m
 typedef int32_t rvm_words __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 #endif
 
-/* Returns left * right + sum for each lane, rounded once if the processor has fused multiply-add. */
+#if defined RVM_EXACT_FMA && !defined RVM_HAS_FMA && !defined RVM_SCALAR
+typedef double rvm_wide_lanes __attribute__((vector_size(RVM_LANES * 8)));
+typedef int64_t rvm_wide_bits __attribute__((vector_size(RVM_LANES * 8)));
+
+/* Like rvm_exact_fma_f32, for each lane.  Not inlined: there would be hundreds of copies. */
+static RVM_NOINLINE void rvm_exact_fma_lanes(float left, const rvm_lanes *right, rvm_lanes *sum) {
+  const rvm_wide_lanes product = (double)left * __builtin_convertvector(*right, rvm_wide_lanes);
+  const rvm_wide_lanes addend = __builtin_convertvector(*sum, rvm_wide_lanes), total = product + addend;
+  const rvm_wide_lanes rest = total - product, error = (product - (total - rest)) + (addend - rest);
+  const rvm_wide_bits is_inexact = (rvm_wide_bits)(error > 0) | (rvm_wide_bits)(error < 0);
+  const rvm_wide_bits is_too_large = is_inexact & ((rvm_wide_bits)(error < 0) ^ (rvm_wide_bits)(total < 0));
+  const rvm_wide_bits odd = ((rvm_wide_bits)total + is_too_large) | (is_inexact & 1);
+  *sum = __builtin_convertvector((rvm_wide_lanes)odd, rvm_lanes);
+}
+#endif
+
+/* Returns left * right + sum for each lane, rounded like RVM_FMA_F32. */
 static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes right, rvm_lanes sum) {
 #ifdef RVM_SCALAR
   return RVM_FMA_F32(left, right, sum);
+#elif defined RVM_EXACT_FMA && !defined RVM_HAS_FMA
+  rvm_exact_fma_lanes(left, &right, &sum);
+  return sum;
 #elif defined __clang__
 #pragma clang fp contract(fast)
   return left * right + sum;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "float_bits.h"
+#include "portable_math.h"
 #include "reproducible.h"
 
 /* Returns a number with the absolute value of the first argument and the sign of the second. */
@@ -139,8 +140,8 @@ RVM_MATH float rvm_erf_f32(float x) {
    53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for trigonometric
    functions, 1983.
 
-   Processors without a fused multiply-add use the C library. */
-#if defined __FMA__ || defined __ARM_FEATURE_FMA
+   Processors without a fused multiply-add compute in double, unless RVM_EXACT_FMA is defined. */
+#if defined RVM_HAS_FMA || defined RVM_EXACT_FMA
 RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const float magnitude = fabsf(x);
   const int is_small_or_middle = magnitude < 0x1p76f, is_not_small = magnitude >= 0x1p50f;
@@ -151,7 +152,7 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const double high = is_small_or_middle ? small_or_middle : next;
   const double low = is_small_or_middle ? after_small_or_middle : after_next;
   const double shift = 0x1.8p52, shifted = magnitude * high + shift;
-  const double r = fma(magnitude, low, fma(magnitude, high, shift - shifted));
+  const double r = RVM_FMA_F64(magnitude, low, RVM_FMA_F64(magnitude, high, shift - shifted));
   const int32_t quadrant = (int32_t)rvm_bits_of_f64(shifted) + is_cosine;
   const float t = (float)(r * 0x1.921fb54442d18p0), s = t * t;
   float sine = -1.941154624e-4f;
@@ -171,8 +172,8 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
 RVM_MATH float rvm_sin_f32(float x) { return rvm_sine_or_cosine_f32(x, 0); }
 RVM_MATH float rvm_cos_f32(float x) { return rvm_sine_or_cosine_f32(x, 1); }
 #else
-RVM_MATH float rvm_sin_f32(float x) { return sinf(x); }
-RVM_MATH float rvm_cos_f32(float x) { return cosf(x); }
+RVM_MATH float rvm_sin_f32(float x) { return (float)rvm_sin_f64((double)x); }
+RVM_MATH float rvm_cos_f32(float x) { return (float)rvm_cos_f64((double)x); }
 #endif
 
 #endif

@@ -77,7 +77,8 @@ static const struct {
 };
 
 /* Returns the features that one word of a feature list names: the feature of a row of cpu_features.def, or all features
-   of an x86-64 psABI level (x86-64-v2 to x86-64-v4) and the levels below it.  Returns 0 if the word is unknown. */
+   of an x86-64 psABI level (x86-64-v2 to x86-64-v4) and the levels below it.  Returns 0 if the word is unknown, or is
+   x86-64. */
 static uint64_t features_of_word(const char *word, size_t length) {
   static const char level_prefix[] = "x86-64-v";
   const size_t prefix = sizeof level_prefix - 1;
@@ -109,4 +110,32 @@ int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes) {
     word += length + (word[length] == ' ');
   }
   return used > 0;
+}
+
+/* Returns the features of a list.  Sets *is_known to whether all of them are known. */
+static uint64_t features_of_list(const char *list, int *is_known) {
+  static const char lowest[] = "x86-64";
+  uint64_t features = 0;
+  *is_known = 1;
+  for (const char *word = list; *word;) {
+    const size_t length = strcspn(word, " ");
+    const uint64_t named = features_of_word(word, length);
+    const int is_lowest = length == sizeof lowest - 1 && memcmp(word, lowest, length) == 0;
+    if (length && !named && !is_lowest) *is_known = 0;
+    features |= named;
+    word += length + (word[length] == ' ');
+  }
+  return features;
+}
+
+int rvm_cpu_is_known(const char *features) {
+  int is_known;
+  features_of_list(features, &is_known);
+  return is_known;
+}
+
+int rvm_cpu_includes(const char *features, const char *needed) {
+  int is_known;
+  const uint64_t own = features_of_list(features, &is_known), other = features_of_list(needed, &is_known);
+  return is_known && !(other & ~own);
 }

@@ -19,5 +19,9 @@ void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]);
    them.  Otherwise returns 1 and writes the words for missing or unknown features to `missing`, separated by ", ".
    Omits the last ones if the buffer is too small. */
 int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
+/* Returns whether a list of features contains only known ones. */
+int rvm_cpu_is_known(const char *features);
+/* Returns whether the list `features` includes all features in the list `needed`. */
+int rvm_cpu_includes(const char *features, const char *needed);
 
 #endif

@@ -248,6 +248,9 @@ typedef struct rvm_machine_options {
   /* Implements vm.builtin.print.  If NULL, the builtin does nothing. */
   rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
   void *host;
+  /* The features of the processor that kernel bytecode may use: an x86-64 level and features of cpu_features.def, such
+     as "x86-64-v3 avxvnni".  NULL: all.  Other processors than x86-64 ignore it.  Native code is not affected. */
+  const char *cpu;
 } rvm_machine_options;
 
 /* Creates a machine and resolves every packed function by name.  Fails with UNKNOWN_FUNCTION if a function is not

@@ -60,6 +60,23 @@
       RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
     }                                                                                       \
   }
+/* Like RVM_TWO, for long expressions: one loop for all cases.  A scalar is copied to all elements of a strip. */
+#define RVM_TWO_LONG(name, T, expression)                                                   \
+  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    T *out_ = out, copies[2][RVM_STRIP];                                                    \
+    const T *a = left, *b = right;                                                          \
+    if (!(strips & (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP))) n = n > 0;                    \
+    if (!(strips & RVM_LEFT_IS_STRIP)) {                                                    \
+      for (int64_t i = 0; i < n; i++) copies[0][i] = *a;                                    \
+      a = copies[0];                                                                        \
+    }                                                                                       \
+    if (!(strips & RVM_RIGHT_IS_STRIP)) {                                                   \
+      for (int64_t i = 0; i < n; i++) copies[1][i] = *b;                                    \
+      b = copies[1];                                                                        \
+    }                                                                                       \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+  }
+
 #ifdef RVM_COMPACT
 /* One loop for strips and single elements, to make the code small: a single element is first copied to a strip.  The
    arithmetic of f32 has a loop for each case. */
@@ -154,7 +171,7 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #define UNARY(name, family, expression) family(RVM_UNARY_OF, name, expression)
 #define CONVERT(target, family) family(RVM_CONVERT_OF, target)
 #define MATH(name, single, twice) RVM_ONE(name##_f32, float, float, single) RVM_ONE(name##_f64, double, double, twice)
-#define MATH2(name, single, twice) RVM_TWO(name##_f32, float, float, single) RVM_TWO(name##_f64, double, double, twice)
+#define MATH2(name, single, twice) RVM_TWO_LONG(name##_f32, float, single) RVM_TWO_LONG(name##_f64, double, twice)
 #define MAP(name, result, operand, expression) RVM_ONE(map_##name, rvm_##result, rvm_##operand, expression)
 #define MAP2(name, result, operand, expression) RVM_TWO(map_##name, rvm_##result, rvm_##operand, expression)
 #include "kernel_functions.def"

@@ -10,9 +10,10 @@ struct rvm_kernel_run;
 /* The parts and functions of the machine that a run of kernel bytecode uses. */
 typedef struct rvm_kernel_host {
   rvm_machine *machine;
-  rvm_pool *pool;     /* allocates registers and arrays */
-  int32_t threads;    /* number of threads of a parallel loop, at most RVM_MAX_THREADS */
-  int64_t steps_left; /* steps until the limit of the machine's run */
+  const struct rvm_kernel_level *level; /* kernel_levels.h; NULL: the best one of this processor */
+  rvm_pool *pool;                       /* allocates registers and arrays */
+  int32_t threads;                      /* number of threads of a parallel loop, at most RVM_MAX_THREADS */
+  int64_t steps_left;                   /* steps until the limit of the machine's run */
   /* Charges work as steps.  A status other than OK (INTERRUPTED, TIMEOUT, ...) ends the run. */
   rvm_status (*spend)(rvm_machine *machine, int64_t cost, rvm_value *error);
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error); /* checks all limits now */

@@ -689,6 +689,11 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
                     "kernel bytecode needs %d bytes of the C stack, but this thread has %lld left; use a thread with a "
                     "larger stack",
                     (int)RVM_KERNEL_STACK_BYTES, (long long)rvm_stack_left(host->machine));
+  const rvm_kernel_level *level = host->level ? host->level : rvm_kernel_level_here();
+  if (program->flags & RVM_KERNEL_EXACT_FMA && !(level = rvm_kernel_level_exact(level)))
+    return rvm_fail(result, RVM_UNSUPPORTED,
+                    "kernel bytecode requires exact fused multiply-adds; build the runtime for a processor with FMA, "
+                    "or without -DRVM_WITHOUT_EXACT_FMA");
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, rvm_kernel_memory_bytes(program), &storage);
   if (status) {
@@ -696,7 +701,7 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
     return status;
   }
   rvm_kernel_run state = {.program = program,
-                          .level = rvm_kernel_level_here(),
+                          .level = level,
                           .host = host,
                           .interpret = interpret,
                           .result = result,

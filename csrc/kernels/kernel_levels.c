@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "compiler.h"
 #include "cpu.h"
 #include "kernel_levels.h"
 
@@ -17,24 +18,50 @@ extern const rvm_micro_kernel rvm_micro_kernels_v3[], rvm_micro_kernels_v3_vnni[
     rvm_micro_kernels_v4_vnni[];
 #endif
 
+#ifdef RVM_HAS_FMA
+enum { BASE_HAS_FMA = 1 };
+#else
+enum { BASE_HAS_FMA = 0 };
+#endif
+
 /* The levels, the best one first.  The last one runs on every processor. */
 static const rvm_kernel_level levels[] = {
 #ifdef RVM_KERNEL_LEVELS
-    {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni},
-    {"x86-64-v4", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4},
-    {"x86-64-v3 avxvnni", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3_vnni},
-    {"x86-64-v3", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3},
+    {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni, 1},
+    {"x86-64-v4", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4, 1},
+    {"x86-64-v3 avxvnni", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3_vnni, 1},
+    {"x86-64-v3", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3, 1},
 #endif
-    {"", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels},
+    {"", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels, BASE_HAS_FMA},
 };
+
+const rvm_kernel_level *rvm_kernel_level_within(const char *cpu) {
+  const rvm_kernel_level *level;
+  char missing[128];
+  if (cpu && !rvm_cpu_is_known(cpu)) return NULL;
+  for (level = levels; *level->cpu; level++)
+    if (!rvm_cpu_missing(level->cpu, missing, sizeof missing) && (!cpu || rvm_cpu_includes(cpu, level->cpu))) break;
+  return level;
+}
 
 const rvm_kernel_level *rvm_kernel_level_here(void) {
   static _Atomic(const rvm_kernel_level *) found;
   const rvm_kernel_level *level = atomic_load_explicit(&found, memory_order_acquire);
   if (level) return level;
-  char missing[128];
-  for (level = levels; *level->cpu && rvm_cpu_missing(level->cpu, missing, sizeof missing); level++) {
-  }
+  level = rvm_kernel_level_within(NULL);
   atomic_store_explicit(&found, level, memory_order_release);
   return level;
 }
+
+#if !defined RVM_HAS_FMA && !defined RVM_WITHOUT_EXACT_FMA
+extern const rvm_element_function rvm_element_functions_exact[];
+extern const rvm_micro_kernel rvm_micro_kernels_exact[];
+
+const rvm_kernel_level *rvm_kernel_level_exact(const rvm_kernel_level *level) {
+  static const rvm_kernel_level exact = {"", rvm_element_functions_exact, rvm_strip_moves_by_size,
+                                         rvm_micro_kernels_exact, 1};
+  return level->has_fma ? level : &exact;
+}
+#else
+const rvm_kernel_level *rvm_kernel_level_exact(const rvm_kernel_level *level) { return level->has_fma ? level : NULL; }
+#endif

@@ -54,7 +54,11 @@ typedef struct rvm_kernel_program {
   uint32_t tensor_words, input_count, tensor_count, size_count, constant_count;
   uint32_t scalar_count, strip_count, view_count, array_count;
   uint32_t code_count, argument_count, message_count, message_bytes;
-  uint32_t scratch_bytes;
+  uint32_t scratch_bytes, flags;
 } rvm_kernel_program;
+
+enum {
+  RVM_KERNEL_EXACT_FMA = 1, /* a flag: fused multiply-adds round once on every processor (docs/determinism.md) */
+};
 
 #endif

@@ -12,7 +12,7 @@
 
 typedef struct program_header {
   uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count,
-      view_count, array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, zero;
+      view_count, array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, flags;
 } program_header;
 _Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "sizes in the file format");
 
@@ -290,8 +290,9 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   const uint64_t size = (uint64_t)size_bytes;
   if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0)
     return BAD(error, "the program is too short or misaligned");
-  if (header->version != RVM_KERNEL_VERSION || header->zero != 0)
+  if (header->version != RVM_KERNEL_VERSION)
     return BAD(error, "unsupported version %u, expected %d", header->version, RVM_KERNEL_VERSION);
+  if (header->flags & ~(uint32_t)RVM_KERNEL_EXACT_FMA) return BAD(error, "unknown flags %#x", header->flags);
   *program = (rvm_kernel_program){.tensor_words = header->tensor_words,
                                   .input_count = header->input_count,
                                   .tensor_count = header->tensor_count,
@@ -305,7 +306,8 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
                                   .argument_count = header->argument_count,
                                   .message_count = header->message_count,
                                   .message_bytes = header->message_bytes,
-                                  .scratch_bytes = header->scratch_bytes};
+                                  .scratch_bytes = header->scratch_bytes,
+                                  .flags = header->flags};
   const uint64_t registers = (uint64_t)header->scalar_count + header->strip_count + header->view_count;
   if (registers >= RVM_NO_REGISTER || (uint64_t)header->tensor_count + header->array_count > UINT16_MAX ||
       header->input_count > header->tensor_count || header->code_count == 0 || header->code_count > UINT16_MAX ||

@@ -27,7 +27,7 @@ static uint32_t crc_by_nibbles(uint32_t crc, const unsigned char *bytes, int64_t
 }
 
 #if defined(__x86_64__)
-#define CRC_TARGET __attribute__((target("sse4.2")))
+#define CRC_TARGET __attribute__((target("sse4.2,crc32")))
 #define CRC_WORD(crc, word) ((uint32_t)_mm_crc32_u64(crc, word))
 #define CRC_BYTE(crc, byte) _mm_crc32_u8(crc, byte)
 #define CRC_IN_HARDWARE() (rvm_cpu_features() >> RVM_CPU_sse4_2 & 1)

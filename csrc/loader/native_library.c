@@ -2,13 +2,13 @@
 #include "cold.h"
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* dlinfo, syscall */
 #endif
 #ifndef __wasm__
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 #include <stdlib.h>
@@ -102,12 +102,14 @@ static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
+enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC, which is not in the headers of every C library */
+
 /* Returns the descriptor of a new file without a name: in memory if the system supports it, otherwise in TMPDIR.
    Returns -1 if neither is possible. */
 static int create_file(void) {
   int descriptor = -1;
-#ifdef MFD_CLOEXEC
-  descriptor = memfd_create("relvm-native", MFD_CLOEXEC);
+#ifdef SYS_memfd_create /* called directly, because glibc has the function since 2.27 only */
+  descriptor = (int)syscall(SYS_memfd_create, "relvm-native", CLOSE_ON_EXEC);
 #endif
   if (descriptor >= 0) return descriptor;
   char path[1024];
@@ -153,12 +155,10 @@ rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t siz
 /* dlsym also finds symbols of the libraries on which a library depends.  Ignores these symbols. */
 void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
-  struct link_map *own, *owner;
-  Dl_info info;
-  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) ||
-      !dladdr1(found, &info, (void **)&owner, RTLD_DL_LINKMAP))
-    return NULL;
-  return own == owner ? found : NULL;
+  struct link_map *own;
+  Dl_info owner;
+  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) || !dladdr(found, &owner)) return NULL;
+  return strcmp(own->l_name, owner.dli_fname) == 0 ? found : NULL;
 }
 
 void rvm_library_close(rvm_library *library) {

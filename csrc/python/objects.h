@@ -3,7 +3,6 @@
 #ifndef RELVM_PYTHON_OBJECTS_H
 #define RELVM_PYTHON_OBJECTS_H
 
-#define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
 #include "relvm.h"

@@ -2,7 +2,6 @@
 #ifndef RELVM_PYTHON_ONNX_READER_H
 #define RELVM_PYTHON_ONNX_READER_H
 
-#define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
 /* The functions, for the methods of the module. */

@@ -1,13 +1,18 @@
 /* lifecycle.c: creates and releases machines. */
 #include "cold.h"
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "debugger.h"
 #include "interpreter.h"
 #include "kernel_interpreter.h"
+#include "kernel_levels.h"
 #include "registry.h"
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
@@ -52,6 +57,7 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
   rvm_machine *machine = function->machine;
   const int is_observed = is_instrumented(machine) || rvm_debugger_watches_kernel(machine, function);
   const rvm_kernel_host host = {.machine = machine,
+                                .level = machine->kernel_level,
                                 .pool = machine->pool,
                                 .threads = is_observed ? 1 : machine->options.threads,
                                 .steps_left = machine->steps_left,
@@ -105,12 +111,21 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
+/* Fills `size_bytes` with random bytes of the system.  Returns 0 if the system has none. */
+static int fill_random(void *bytes, size_t size_bytes) {
+#ifdef SYS_getrandom /* called directly, because glibc has the functions getrandom and getentropy since 2.25 only */
+  return syscall(SYS_getrandom, bytes, size_bytes, 0) == (long)size_bytes;
+#else
+  return getentropy(bytes, size_bytes) == 0;
+#endif
+}
+
 /* Seeds the machine's random numbers from the system.  On kernels without getrandom, uses a counter and the clock.  The
    seed must not depend on an address, which a program could infer from the numbers. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t fallback = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (getentropy(&machine->random, sizeof machine->random)) machine->random = fallback;
+  if (!fill_random(&machine->random, sizeof machine->random)) machine->random = fallback;
 }
 
 /* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was
@@ -130,6 +145,15 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, got %d", (int)RVM_MAX_THREADS,
                     (int)machine->options.threads);
+#ifndef RVM_WITHOUT_KERNELS
+  machine->kernel_level = rvm_kernel_level_within(machine->options.cpu);
+  if (!machine->kernel_level)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: cpu is \"%.100s\"; expected x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, and names of "
+                    "features",
+                    machine->options.cpu);
+  machine->options.cpu = NULL; /* memory of the host */
+#endif
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)

@@ -74,9 +74,10 @@ struct rvm_machine {
   uint64_t random; /* state of rvm_machine_random */
   rvm_machine_options options;
   rvm_instrument instrument;
-  struct rvm_debugging *debugging; /* debugger.h; NULL if no debugger is attached */
-  _Atomic(int64_t) stop_within;    /* rvm_machine_stop_within */
-  atomic_int stops_in_kernels;     /* rvm_machine_stop_in_kernels */
+  const struct rvm_kernel_level *kernel_level; /* of kernel bytecode; NULL if the runtime has no kernel bytecode */
+  struct rvm_debugging *debugging;             /* debugger.h; NULL if no debugger is attached */
+  _Atomic(int64_t) stop_within;                /* rvm_machine_stop_within */
+  atomic_int stops_in_kernels;                 /* rvm_machine_stop_in_kernels */
 };
 
 enum {

@@ -82,7 +82,7 @@ def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
 
 
 def _lines(program: KernelProgram, name: str) -> Iterator[str]:
-    yield f"kernel {name}"
+    yield f"kernel {name}{', exact fma' if program.exact_fma else ''}"
     words = iter(program.tensors)
     for number in range(program.inputs + program.outputs):
         dtype, rank = DTYPES[next(words)].name, next(words)

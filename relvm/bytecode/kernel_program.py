@@ -12,6 +12,7 @@ from relvm.errors import RelvmFormatError
 VERSION = 1
 _HEADER = struct.Struct("<16I")
 _OPERANDS = 7
+_EXACT_FMA = 1  # a flag in the header
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class KernelProgram:
         The error messages of `fail` instructions.
     scratch_bytes
         The size of the scratch memory.
+    exact_fma
+        Whether fused multiply-adds round once on every processor, also on one that computes them in software.
     """
 
     tensors: tuple[int, ...]
@@ -54,6 +57,7 @@ class KernelProgram:
     arguments: tuple[int, ...]
     messages: tuple[str, ...]
     scratch_bytes: int
+    exact_fma: bool = False
 
     def encode(self) -> bytes:
         """Return the program as bytes.  The number of bytes is a multiple of 8."""
@@ -63,7 +67,7 @@ class KernelProgram:
         counts += [len(self.arrays), len(self.code), len(self.arguments), len(self.messages)]
         rows = [(*step, *[0] * (1 + _OPERANDS - len(step))) for step in self.code]
         parts = (
-            _HEADER.pack(*counts, len(messages), self.scratch_bytes, 0),
+            _HEADER.pack(*counts, len(messages), self.scratch_bytes, _EXACT_FMA if self.exact_fma else 0),
             np.array(self.tensors, "<i8").tobytes(),
             np.array(self.constants, "<u8").tobytes(),
             np.array(self.arrays, "<u4").tobytes(),
@@ -87,9 +91,11 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         raise RelvmFormatError(
             f"a kernel program of {len(content)} bytes does not begin with a header of version {VERSION}"
         )
-    _, words, inputs, tensors, sizes, constants, *rest, _ = _HEADER.unpack_from(content)
+    _, words, inputs, tensors, sizes, constants, *rest, flags = _HEADER.unpack_from(content)
     scalars, strips, views, arrays, steps, arguments, count, message_bytes, scratch = rest
     offset = _HEADER.size
+    if flags & ~_EXACT_FMA:
+        raise RelvmFormatError(f"a kernel program has the unknown flags {flags:#x} in its header")
 
     def take(dtype: str, items: int) -> np.ndarray:
         nonlocal offset
@@ -112,6 +118,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         arguments=tuple(take("<u2", arguments).tolist()),
         messages=_messages(take("u1", message_bytes).tobytes(), count),
         scratch_bytes=scratch,
+        exact_fma=flags == _EXACT_FMA,
     )
     if offset != len(content) or inputs > tensors:
         raise RelvmFormatError(

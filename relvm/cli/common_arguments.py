@@ -36,17 +36,17 @@ def add_model(parser: argparse.ArgumentParser, what: str = ANY_MODEL) -> None:
     add_model_options(parser)
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
+def add_model_options(parser: argparse._ActionsContainer) -> None:
     add_dim(parser)
     add_target(parser)
     add_weights(parser)
 
 
-def add_function(parser: argparse.ArgumentParser) -> None:
+def add_function(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--function", default="main", help="function to run (default: main)")
 
 
-def add_dim(parser: argparse.ArgumentParser) -> None:
+def add_dim(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--dim",
         action="append",
@@ -57,7 +57,7 @@ def add_dim(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
+def add_target(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--target",
         default="auto",
@@ -68,7 +68,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
 
 
-def add_weights(parser: argparse.ArgumentParser) -> None:
+def add_weights(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--weights",
         type=file_name,
@@ -93,7 +93,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--seed", "seed of --random (default: 0)", least=0, default=0, metavar=None)
 
 
-def add_trust_native(parser: argparse.ArgumentParser) -> None:
+def add_trust_native(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--trust-native",
         action="store_true",

@@ -60,7 +60,10 @@ def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Ca
 
 
 def chosen_inputs(
-    options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any]
+    options: argparse.Namespace,
+    signature: dict[str, Any],
+    run: Callable[[list[Any]], Any],
+    generator: Callable[[int], Any] = np.random.default_rng,
 ) -> ChosenInputs:
     """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
@@ -77,6 +80,8 @@ def chosen_inputs(
         The signature of the function in an executable.
     run
         A function that runs the compiled function on a list of arguments.
+    generator
+        Makes a generator of random numbers from the seed.
 
     Raises
     ------
@@ -95,7 +100,7 @@ def chosen_inputs(
         raise RelvmArgumentError(f"missing inputs: {', '.join(missing)}; give them with --input, or use --random")
     if not options.random:
         return ChosenInputs([given_values[name] for name in names], {}, {})
-    chooser = _random_inputs(options, names, params, given_values)
+    chooser = _random_inputs(options, names, params, given_values, generator)
     try:
         chosen = chooser.choose(run)
     except RelvmArgumentError as error:
@@ -105,16 +110,19 @@ def chosen_inputs(
 
 
 def _random_inputs(
-    options: argparse.Namespace, names: list[str], params: list[dict], given_values: dict[str, Any]
+    options: argparse.Namespace,
+    names: list[str],
+    params: list[dict],
+    given_values: dict[str, Any],
+    generator: Callable[[int], Any],
 ) -> InputChooser:
     """Return the chooser of the inputs that are not given.  Raise RelvmArgumentError for unknown names in --dim."""
     from relvm.frontend.text.parser import parse_type
 
     types = [parse_type(param["type"]) for param in params]
     sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
-    chooser = InputChooser(
-        names, types, given_values, {name: n for name, n in sizes.items() if n is not None}, options.seed
-    )
+    set_sizes = {name: n for name, n in sizes.items() if n is not None}
+    chooser = InputChooser(names, types, given_values, set_sizes, options.seed, generator=generator)
     unknown = [name for name, n in sizes.items() if n is not None and name not in chooser.symbols]
     if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
         symbols = chooser.symbols

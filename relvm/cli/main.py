@@ -7,6 +7,7 @@ Each subcommand is a module of its name in relvm.cli.  The module declares the a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
@@ -37,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             words = sys.argv[1:] if arguments is None else arguments
             if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions (relvm completion)
-                import argcomplete
+                with contextlib.suppress(ImportError):  # without argcomplete, there are no completions
+                    import argcomplete
 
-                argcomplete.autocomplete(make_parser(os.environ["COMP_LINE"].split()))
+                    argcomplete.autocomplete(make_parser(os.environ["COMP_LINE"].split()))
             options = make_parser(words).parse_args(words)
             set_verbosity(options.verbose, options.quiet)
             return options.run(options)

@@ -88,6 +88,8 @@ def build(
         "x86-64-v3" or another level, or "c" with options such as "c -march=icelake-server -mno-avx512vnni": kernels are
         compiled for other processors (see relvm.compiler.target).  If this processor lacks instructions that the
         executable requires, the executable can be saved, but not run here.
+        Any of these but "numpy" followed by "exact-fma", such as "bytecode exact-fma": processors without fused
+        multiply-add instructions compute the same bits as others, more slowly (docs/determinism.md).
     fused
         Whether to fuse operators into common kernels.  If False, every operator has its own kernel, which is useful for
         profiles of operators.
@@ -150,7 +152,7 @@ def build(
         if exec_mode == "auto":
             compile_in_background(executable, partial(compile_again, module, target, fused=fused), entry)
         return executable
-    first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
+    first = replace(chosen, kind="bytecode", options=None) if exec_mode == "auto" and chosen.kind == "c" else chosen
     with no_garbage_collection(), resources("build"):
         report("passes")
         source = module
@@ -161,7 +163,7 @@ def build(
         program = assemble(lir, compiled, report, first, source if debug else None)
         if portable and program.native:
             report("portable program")
-            program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
+            program = replace(program, portable=_portable(source, chosen, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
         executable.record_built()
     if entry and exec_mode != "auto":
@@ -246,10 +248,14 @@ def _replacing(program: Program, replaces: bytes) -> Executable:
     return Executable.from_program(replace(program, native=native))
 
 
-def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
-    """Return the portable program of a module: the program for target "bytecode"."""
+def _portable(module: Module, native: Target, *, fused: bool, debug: bool, verified: bool) -> Program:
+    """Return the portable program of a module: the program for target "bytecode".
+
+    native: the target of the native code that the portable program can replace.
+    """
+    target = replace(native, kind="bytecode", options=None)
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
-    return assemble(lir, frozenset(), target=Target("bytecode"), debug_source=module if debug else None)
+    return assemble(lir, frozenset(), target=target, debug_source=module if debug else None)
 
 
 def lower(module: Module) -> LirModule:
@@ -400,13 +406,20 @@ def assemble(
     kernels, has_c_kernels = {}, target.kind == "c"
     if lir.kernels and not has_c_kernels:
         report("kernel bytecode")
-        kernels = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}
+        programs = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}
+        kernels = {name: replace(program, exact_fma=target.exact_fma) for name, program in programs.items()}
     if (lir.kernels and has_c_kernels) or compiled:
         from relvm.codegen.c.module import print_c, source_text  # a build without a C compiler needs neither module
         from relvm.compiler.toolchain import compile_native
 
         positions = bytecode.statement_positions if debug_source else None
-        text = print_c(lir, routines=compiled, kernels=has_c_kernels, statement_positions=positions)
+        text = print_c(
+            lir,
+            routines=compiled,
+            kernels=has_c_kernels,
+            statement_positions=positions,
+            exact_fma=target.exact_fma,
+        )
         report("C compilation")
         native, source = compile_native(text, target, each_unit), source_text(text)
         native_locations = text.locations

@@ -78,7 +78,7 @@ def find_entry(
         return None
     if exec_mode == "auto":
         return find_auto_entry(
-            module_key, module.attributes, target.kind, target.options, fused=fused, portable=portable
+            module_key, module.attributes, target.kind, target.settings, fused=fused, portable=portable
         )
     native = ""
     if target.kind == "c" or exec_mode != "bytecode":
@@ -86,14 +86,14 @@ def find_entry(
 
         native = native_settings(target)
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    return _entry(module_key, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
+    return _entry(module_key, module.attributes, modes, target.kind, target.settings, fused, debug, portable, native)
 
 
 def find_auto_entry(
     module_key: str,
     attributes: tuple,
     target_kind: str,
-    target_options: tuple[str, ...] | None,
+    target_settings: tuple[str, ...] | None,
     *,
     fused: bool,
     portable: bool = False,
@@ -101,11 +101,11 @@ def find_auto_entry(
     """Return the cache entry of a build with exec_mode="auto".
 
     module_key, attributes: the cache key and the attributes of the module.
-    target_kind, target_options: the fields `kind` and `options` of the Target.
+    target_kind, target_settings: the attributes `kind` and `settings` of the Target.
     fused: whether operators are fused into common kernels.
     portable: whether the executable also contains a program for target "bytecode".
     """
-    return _entry(module_key, attributes, "auto", target_kind, target_options, fused, portable)
+    return _entry(module_key, attributes, "auto", target_kind, target_settings, fused, portable)
 
 
 def _entry(*settings: object) -> CacheEntry:

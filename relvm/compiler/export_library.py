@@ -14,7 +14,7 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
 from relvm.tables import csrc_directory, include_flags
 
-_FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED")
+_FLAGS = ("-std=gnu11", "-O2", "-ffp-contract=off", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED")
 
 
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
@@ -51,7 +51,10 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     expect_type("export_library", executable, Executable, "an Executable")
     expect_type("path", path, (str, os.PathLike), "a str or PathLike")
     compiler = expect_compiler()
+    programs = executable.program.kernels.values()
     flags = [*_FLAGS, *GUARDS]
+    if not any(program.exact_fma for program in programs):
+        flags.append("-DRVM_WITHOUT_EXACT_FMA")
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
         executable.save(folder / "module.rvm")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container
 
 from relvm._native import lib
 from relvm.data_classes import value_record
-from relvm.errors import RelvmArgumentError, RelvmToolchainError, expect_type, near_matches
+from relvm.errors import RelvmArgumentError, expect_type, near_matches
 from relvm.passes.pipeline import TARGETS
+from relvm.runtime.machine_limits import LEVELS, requested_level
 from relvm.tables import CPU_FEATURES
 
-LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+EXACT_FMA = "exact-fma"
 WASM_OPTIONS = ("--target=wasm32-wasi", "-msimd128")  # the options of target "wasm32"
 _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C compiler checks
 _PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
@@ -23,10 +23,13 @@ class Target:
 
     kind: the form of kernels, "c", "bytecode" or "numpy".
     options: compiler options that select processors, or None for the processor of this machine.
+    exact_fma: whether fused multiply-adds round once on every processor.  Processors without FMA instructions then
+    compute them in software, about ten times as slowly, with the same bits as other processors.
     """
 
     kind: str
     options: tuple[str, ...] | None = None
+    exact_fma: bool = False
 
     @property
     def is_wasm(self) -> bool:
@@ -35,7 +38,13 @@ class Target:
 
     def __str__(self) -> str:
         """The text form, which `parse_target` reads."""
-        return " ".join((self.kind, *(self.options or ())))
+        return " ".join((self.kind, *(self.settings or ())))
+
+    @property
+    def settings(self) -> tuple[str, ...] | None:
+        """The words after the kind in the text form, or None if there are none."""
+        exact = (EXACT_FMA,) if self.exact_fma else ()
+        return (*(self.options or ()), *exact) if self.options or exact else None
 
 
 HERE = Target("c")
@@ -52,6 +61,8 @@ def parse_target(text: str) -> Target:
     a level or processor that the compiler knows, and -mFEATURE and -mno-FEATURE with a feature in
     csrc/tables/cpu_features.def.
 
+    The last word can be "exact-fma", except after "numpy" (`Target.exact_fma`).
+
     Raises
     ------
     RelvmTypeError
@@ -61,17 +72,22 @@ def parse_target(text: str) -> Target:
     """
     expect_type("target", text, str, "a string")
     kind, *options = text.split() or [""]
-    if text == "wasm32" or (kind == "c" and tuple(options) == WASM_OPTIONS):
-        return Target("c", WASM_OPTIONS)
+    if kind == "wasm32":
+        kind, options = "c", [*WASM_OPTIONS, *options]
     if kind in (*LEVELS, "native"):
         kind, options = "c", [f"-march={kind}", *options]
+    exact_fma = kind != "numpy" and options[-1:] == [EXACT_FMA]
+    if exact_fma:
+        options.pop()
+    if kind == "c" and tuple(options) == WASM_OPTIONS:
+        return Target("c", WASM_OPTIONS, exact_fma)
     if kind not in TARGETS or (options and kind != "c"):
         choices = (*TARGETS, "native", *LEVELS, "wasm32")
-        expected = f"expected one of {', '.join(choices)}, or c with options such as -march=NAME"
+        expected = f"expected one of {', '.join(choices)}, or c with options such as -march=NAME, and {EXACT_FMA}"
         raise RelvmArgumentError(f"target={text!r}: {expected}{near_matches(kind, choices)}")
     for option in options:
         _expect_option(text, option)
-    return Target(kind, tuple(options) or None)
+    return Target(kind, tuple(options) or None, exact_fma)
 
 
 def _expect_option(text: str, option: str) -> None:
@@ -94,10 +110,7 @@ def host_options() -> tuple[str, ...]:
     RelvmToolchainError
         RELVM_CPU is set to a value that is not an x86-64 level.
     """
-    requested = os.environ.get("RELVM_CPU")
-    if requested and requested not in LEVELS:
-        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(LEVELS)}, got {requested!r}")
-    if requested:
+    if requested := requested_level():
         return (f"-march={requested}",)
     present = lib.rvm_cpu_features()
     options = {row.option for row in CPU_FEATURES if present >> row.index & 1}
@@ -116,10 +129,13 @@ def required_features(macros: Container[str]) -> str:
     """Return the processor features that compiled code requires, as text such as "x86-64-v3 avxvnni".
 
     The text is the highest x86-64 level whose features are all required, followed by the required features that are not
-    part of this level.  The lowest level is omitted.
+    part of this level.  The lowest level is omitted.  For other processors than x86-64, the text is empty: their
+    compilers define some of the same macros.
 
     macros: the names of the macros that the compiler predefines.  There is one for each feature that the compiler uses.
     """
+    if "__aarch64__" in macros:
+        return ""
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))
     implied = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}

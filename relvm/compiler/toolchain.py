@@ -2,8 +2,8 @@
 
 Environment variables: RELVM_CACHE_DIR is the directory of cached libraries, by default relvm/ in the user's cache
 directory.  RELVM_CPU is an x86-64 level for target "c", `x86-64` to `x86-64-v4`.  Every processor of that level can
-then load the native code.  By default, kernels use all features of this machine's processor.  See also
-find_compiler.py.
+then load the native code.  Machines use no features above that level for kernel bytecode, either.  By default, kernels
+use all features of this machine's processor.  See also find_compiler.py.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def compile_native(
     if target.is_wasm:
         return NativeCode(library=wasm_identity(compile_wasm_units(source)), triple=triple, cpu=cpu)
     flags = (*_kernel_flags(compiler, target), _SHARES)
-    shared = {name: (shared_unit(name), (*flags, "-ffunction-sections")) for name in shared_headers(source.kernels)}
+    shared = {name: _shared_unit(source, name, flags) for name in shared_headers(source.kernels)}
     units = _units(source, target, compiler)
 
     def publish(index: int, content: bytes) -> None:
@@ -113,8 +113,13 @@ def _units(source: CSource, target: Target, compiler: Compiler) -> list[_Unit]:
     if source.routines:
         options = WASM_OPTIONS if target.is_wasm else ()
         units.append((source.routines, (*_COMMON, *_ROUTINES, *options)))
-    units += [(shared_unit(name), (*flags, "-ffunction-sections")) for name in shared_headers(source.kernels)]
+    units += [_shared_unit(source, name, flags) for name in shared_headers(source.kernels)]
     return units
+
+
+def _shared_unit(source: CSource, header: str, flags: Sequence[str]) -> _Unit:
+    """Return the translation unit with the functions of a header that the kernels of a library share."""
+    return shared_unit(header, exact_fma=source.has_exact_fma), (*flags, "-ffunction-sections")
 
 
 def compile_wasm_units(source: CSource) -> list[bytes]:

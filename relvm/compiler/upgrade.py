@@ -19,6 +19,14 @@ from relvm.runtime.executable import Executable
 _upgrades: WeakValueDictionary[tuple[str, CacheEntry, bytes], Upgrade[Executable]] = WeakValueDictionary()
 
 
+def _cache_path() -> str:
+    """Return the path of the cache folder, or "" if the user has none."""
+    try:
+        return str(cache_directory())
+    except OSError:
+        return ""
+
+
 def compile_in_background(
     executable: Executable,
     compile: Callable[[Publish[Executable], bytes], Executable],
@@ -66,7 +74,7 @@ def compile_in_background(
             build_cache.write_executable(entry, compiled)
         return compiled
 
-    key = entry and (str(cache_directory()), entry, digest)
+    key = entry and (_cache_path(), entry, digest)
     shared = _upgrades.get(key) if key else None
     if shared and shared.can_succeed:
         executable.upgrade = shared

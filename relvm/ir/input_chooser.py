@@ -49,6 +49,8 @@ class InputChooser:
         The seed of the random values.
     max_elements
         Limit on the total number of elements of the inputs, or None.
+    generator
+        Makes a generator of random numbers from the seed.
     """
 
     def __init__(
@@ -59,9 +61,10 @@ class InputChooser:
         sizes: Mapping[str, int],
         seed: int = 0,
         max_elements: int | None = None,
+        generator: Callable[[int], Any] = np.random.default_rng,
     ) -> None:
         self.names, self.types, self.given, self.seed = names, types, given, seed
-        self.max_elements = max_elements
+        self.max_elements, self.generator = max_elements, generator
         self.symbols = list(dict.fromkeys(var.name for type_ in types for var in type_vars(type_)))
         self.sizes = dict(sizes)
         for name, type_ in zip(names, types, strict=True):
@@ -130,7 +133,7 @@ class InputChooser:
 
     def _draw(self, sizes: dict[str, int], is_typical: bool) -> tuple[list[Any], dict[str, str]]:
         """Return a value for each input, and descriptions of those that are not from `random_array`, by name."""
-        rng = np.random.default_rng(self.seed)
+        rng = self.generator(self.seed)
         values: list[Any] = []
         described: dict[str, str] = {}
         for name, type_ in zip(self.names, self.types, strict=True):

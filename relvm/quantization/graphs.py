@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import networkx as nx
-
 from relvm.data_classes import dataclass
+from relvm.directed_graph import DirectedGraph
 from relvm.errors import RelvmUnsupportedError
 
 INTEGER_FORMS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}  # the float operator of each integer operator
@@ -215,12 +214,12 @@ def tensor_bytes(model: Any) -> int:
 def sort_nodes(graph: Any) -> None:
     """Sort the nodes of a graph topologically, in place.  Nodes that are in order keep their order."""
     producers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
-    uses = nx.DiGraph()
-    uses.add_nodes_from(range(len(graph.node)))
+    uses: DirectedGraph[int] = DirectedGraph(range(len(graph.node)))
     for number, node in enumerate(graph.node):
         read = {*node.input, *(name for inner in subgraphs(node) for name in _read_names(inner))}
-        uses.add_edges_from((producers[name], number) for name in read if name in producers)
-    nodes = [graph.node[number] for number in nx.lexicographical_topological_sort(uses)]
+        for name in read & producers.keys():
+            uses.add_edge(producers[name], number)
+    nodes = [graph.node[number] for number in uses.topological_order(key=int)]
     del graph.node[:]
     graph.node.extend(nodes)
 

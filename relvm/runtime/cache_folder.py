@@ -31,12 +31,24 @@ def cache_directory() -> Path:
     """Return the path of the cache folder.
 
     This is RELVM_CACHE_DIR if it is set, otherwise relvm/ in the user's cache directory.
+
+    Raises
+    ------
+    FileNotFoundError
+        The user has no home directory, as in some containers, and no environment variable states a folder.
     """
     from pathlib import Path  # imported only here, to save memory
 
     if chosen := os.environ.get("RELVM_CACHE_DIR"):
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm"
+    if caches := os.environ.get("XDG_CACHE_HOME"):
+        return Path(caches) / "relvm"
+    home = os.path.expanduser("~")
+    if home == "~":
+        raise FileNotFoundError(
+            errno.ENOENT, "the cache has no folder, because this user has no home directory; set RELVM_CACHE_DIR", home
+        )
+    return Path(home) / ".cache" / "relvm"
 
 
 class UnsafeFolderError(PermissionError):
@@ -150,8 +162,8 @@ def open_cache(*, create: bool = False) -> CacheFolder:
     Raises
     ------
     OSError
-        The folder does not exist or cannot be opened.  If another user can change the folder, the error is an
-        UnsafeFolderError, which is also logged once.
+        The folder does not exist or cannot be opened, or the user has no home directory.  If another user can change
+        the folder, the error is an UnsafeFolderError, which is also logged once.
     """
     global _current
     path = os.path.abspath(cache_directory())

@@ -8,7 +8,20 @@ from numbers import Integral, Real
 from typing import Any
 
 from relvm._native import lib
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmToolchainError
+
+LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+
+def requested_level() -> str:
+    """Return the x86-64 level that the environment variable RELVM_CPU names, or "" if it is not set.
+
+    Kernels use no features above this level.  Raise RelvmToolchainError if the value is not an x86-64 level.
+    """
+    requested = os.environ.get("RELVM_CPU", "")
+    if requested and requested not in LEVELS:
+        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(LEVELS)}, got {requested!r}")
+    return requested
 
 
 def thread_count(name: str, requested: int | None) -> int:

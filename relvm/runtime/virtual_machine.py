@@ -25,7 +25,7 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Instrument, Invoker
-from relvm.runtime.machine_limits import expect_limit, nanoseconds, thread_count
+from relvm.runtime.machine_limits import expect_limit, nanoseconds, requested_level, thread_count
 from relvm.runtime.packed_func import provide_all
 from relvm.runtime.print_values import print_values
 from relvm.runtime.signature import signature_table
@@ -134,7 +134,9 @@ class VirtualMachine(Displayed):
         }
         sizes |= {"max_bytes": expect_limit("max_bytes", max_bytes), "max_steps": expect_limit("max_steps", max_steps)}
         sizes |= {"max_nanoseconds": nanoseconds(max_seconds)}
-        options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
+        level = requested_level()
+        cpu = {"cpu": ffi.new("char[]", level.encode())} if level else {}
+        options = ffi.new("rvm_machine_options *", {**sizes, **hooks, **cpu})
         machine = ffi.new("rvm_machine **")
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_new(pointer, options, machine, error)

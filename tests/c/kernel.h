@@ -22,7 +22,7 @@ enum {
   MESSAGES,
   MESSAGE_BYTES,
   SCRATCH,
-  ZERO,
+  FLAGS,
   HEADER_WORDS
 };
 

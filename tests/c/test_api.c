@@ -292,10 +292,12 @@ static void looked_at_executables(void) {
 
 static void made_machines(void) {
   rvm_machine *made;
-  const rvm_machine_options wrong[] = {
-      {.stack_values = -1},   {.stack_values = INT64_MAX},      {.call_depth = -1}, {.call_depth = INT64_MAX},
-      {.threads = -1},        {.threads = RVM_MAX_THREADS + 1}, {.max_bytes = -1},  {.max_steps = -1},
-      {.max_nanoseconds = -1}};
+  const rvm_machine_options wrong[] = {{.stack_values = -1},     {.stack_values = INT64_MAX},
+                                       {.call_depth = -1},       {.call_depth = INT64_MAX},
+                                       {.threads = -1},          {.threads = RVM_MAX_THREADS + 1},
+                                       {.max_bytes = -1},        {.max_steps = -1},
+                                       {.max_nanoseconds = -1},  {.cpu = "x86-64-v5"},
+                                       {.cpu = "x86-64-v3 avx1"}};
   WRONG(rvm_machine_new, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)
     WRONG(rvm_machine_new, options, RVM_ARGUMENT_ERROR, "machine: ", exe.executable, &wrong[i], &made, &slot);

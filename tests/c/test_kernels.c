@@ -6,6 +6,7 @@
 #include "element_functions.h"
 #include "kernel.h"
 #include "kernel_interpreter.h"
+#include "kernel_levels.h"
 #include "kernel_verify.h"
 #include "micro_kernels.h"
 #include "run.h"
@@ -113,7 +114,9 @@ static void headers_are_checked(void) {
   CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE,
               "the program is too short or misaligned", error);
   CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "unsupported version 0, expected 1", error);
-  REFUSED("unsupported version 1", HEADER(ZERO, 1));
+  REFUSED("unknown flags 0x2", HEADER(FLAGS, 2));
+  REFUSED("unknown flags 0x80000001", HEADER(FLAGS, 0x80000001u));
+  ACCEPTED(HEADER(FLAGS, RVM_KERNEL_EXACT_FMA));
   REFUSED("the counts in the header are inconsistent", HEADER(VIEWS, 65535 - w0));
   ACCEPTED(HEADER(VIEWS, 65534 - w0));
   REFUSED("the counts in the header are inconsistent", HEADER(STRIPS, UINT32_MAX - v0));
@@ -472,6 +475,22 @@ static void machines_limit_kernels(void) {
   loaded_release(&exe);
 }
 
+/* This runtime has no exact fused multiply-adds (RVM_WITHOUT_EXACT_FMA).  A program that requires them fails, unless
+   the processor has instructions for them. */
+static void exact_sums_need_a_level_with_fma(void) {
+  CHECK(rvm_kernel_level_within(NULL) == rvm_kernel_level_here());
+  CHECK(rvm_kernel_level_within("") && rvm_kernel_level_within("x86-64") == rvm_kernel_level_within(""));
+  CHECK(rvm_kernel_level_within("x86-64-v4 avx512vnni") && !rvm_kernel_level_within("x86-64-v5"));
+  CHECK(!rvm_kernel_level_within("x86-64-v3 avx1") && !rvm_kernel_level_within("x86-64-v"));
+  begin();
+  HEADER(FLAGS, RVM_KERNEL_EXACT_FMA);
+  E(end);
+  if (rvm_kernel_level_here()->has_fma)
+    CHECK_OK(run_with(tensors, 5), error);
+  else
+    CHECK_FAILS(run_with(tensors, 5), RVM_UNSUPPORTED, "requires exact fused multiply-adds", error);
+}
+
 int main(void) {
   MAKE(pool, (pool = rvm_pool_new(1)) ? RVM_OK : RVM_OUT_OF_MEMORY);
   headers_are_checked();
@@ -498,6 +517,7 @@ int main(void) {
   the_section_is_checked();
   runs_without_memory_fail();
   machines_limit_kernels();
+  exact_sums_need_a_level_with_fma();
   release_tensors();
   rvm_pool_close(pool);
   return CHECK_RESULT();

@@ -18,8 +18,8 @@ from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
 
 CMAKE, GCC = shutil.which("cmake"), shutil.which("gcc")
-# Limits for each setting of RELVM_STRINGS and RELVM_KERNELS.  With gcc 12 on x86-64, the sizes are 602, 190 and 160 kB.
-MAX_BYTES = {("ON", "ON"): 610_000, ("ON", "OFF"): 191_000, ("OFF", "OFF"): 162_000}
+# Limits for each setting of RELVM_STRINGS and RELVM_KERNELS.  With gcc 12 on x86-64, the sizes are 669, 190 and 160 kB.
+MAX_BYTES = {("ON", "ON"): 675_000, ("ON", "OFF"): 191_000, ("OFF", "OFF"): 162_000}
 
 pytestmark = pytest.mark.skipif(CMAKE is None or GCC is None, reason="no CMake or no gcc")
 

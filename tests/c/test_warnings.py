@@ -29,7 +29,7 @@ READERS = ROOT / "csrc" / "readers"
 FLAGS.append(f"-I{READERS}")
 # Not used for the Python extension: Python's type slots store functions as `void *`, which ISO C does not allow.
 PEDANTIC = ["-Wpedantic"]
-PYTHON = ["-isystem", sysconfig.get_path("include")]
+PYTHON = ["-isystem", sysconfig.get_path("include"), "-DPy_LIMITED_API=0x030b0000"]
 # Warnings about constructs that are normal in generated code.
 QUIET = [
     f"-Wno-{name}"

@@ -7,6 +7,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.test_commands import TEXT
 from frontend.onnx_models import onnx
@@ -14,6 +15,8 @@ from support.command import relvm
 
 from relvm.cli import bench
 from relvm.cli.main import main
+from relvm.ir.portable_random import PortableRandom
+from relvm.runtime.result_digest import result_digest
 
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
 g (float[n, 2] x) => (float[n, 2] z) <float[2] w = {1, 2}> { y = Add(x, w)  z = Mul(y, y) }"""
@@ -80,6 +83,29 @@ def test_info_of_a_text_and_of_an_executable(folder: Path) -> None:
     found = json.loads(printed(relvm("info", "m.rvm", "--json", cwd=folder)))
     assert found["functions"] == {"main": "(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3])"}
     assert found["native_code"] == "none"
+
+
+def test_verify_prints_digests_of_a_run(folder: Path) -> None:
+    options = ("verify", "--bits", "model.relvm", "--dim", "n=2", "--target", "bytecode")
+    lines = printed(relvm(*options, cwd=folder)).splitlines()
+    rows = {line[:14].rstrip(): line[16:].replace(" ", "") for line in lines}
+    assert list(rows) == ["inputs", "constants", "output output0", "output output1", "all outputs"]
+    found = json.loads(printed(relvm(*options, "--json", cwd=folder)))
+    x = PortableRandom(0).standard_normal((2, 3)).astype(np.float32)
+    y = np.maximum(x, 0)
+    assert found["inputs"] == result_digest((x,)) and found["inputs"][:24] == rows["inputs"]
+    assert found["outputs"] == {"output0": result_digest(y), "output1": result_digest(x + y)}
+    assert found["all"] == result_digest((y, x + y)) and found["all"][:24] == rows["all outputs"]
+    other = json.loads(printed(relvm(*options, "--json", "--seed", "1", cwd=folder)))
+    assert other["inputs"] != found["inputs"] and other["constants"] == found["constants"]
+
+
+def test_verify_prints_the_same_digests_for_all_ways_to_run(folder: Path) -> None:
+    ways = (("--target", "bytecode exact-fma", "--threads", "1"), ("--exec-mode", "compiled"), ("--unfused",))
+    assert len({printed(relvm("verify", "--bits", "model.onnx", *way, cwd=folder)) for way in ways}) == 1
+    assert relvm("compile", "model.onnx", "--target", "bytecode", "-o", "m.rvm", cwd=folder).returncode == 0
+    built = printed(relvm("verify", "--bits", "m.rvm", cwd=folder))
+    assert built == printed(relvm("verify", "--bits", "model.onnx", "--target", "bytecode", cwd=folder))
 
 
 def test_bench_compares_with_onnxruntime(folder: Path) -> None:
@@ -150,6 +176,17 @@ def test_quiet_and_verbose(folder: Path) -> None:
     assert relvm(*arguments, "-q", cwd=folder).stderr == ""
     assert "error" in relvm("run", "missing.relvm", "-q", cwd=folder).stderr
     assert relvm(*arguments, "-q", "-v", cwd=folder).returncode == 2
+
+
+def test_completion_without_argcomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`relvm completion` names the package, and a shell that asks for completions gets none."""
+    (tmp_path / "argcomplete.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = relvm("completion", "bash", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "RelvmUnsupportedError: completion requires argcomplete: pip install 'relvm[completion]'" in done.stderr
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    assert relvm("--version", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +141,7 @@ def test_without_a_compiler_the_portable_program_runs(
             context.delenv(name, raising=False)
         for name, value in variables.items():
             context.setenv(name, value)
+        context.setitem(sys.modules, "ziglang", None)  # as if the package were not installed
         adapted = vm.adapt(loaded(content))
     assert adapted.to_bytes() == vm.build(MODULE, "bytecode", "bytecode").to_bytes()
     assert_close(adapted)

@@ -57,6 +57,7 @@ def test_features_of_a_level_are_named_by_the_level() -> None:
     rest = [row.option for row in CPU_FEATURES if row.level == 0]
     assert required_features(macros) == " ".join(["x86-64-v4", *rest])
     assert required_features({"__linux__", "__SSE3__"}) == "sse3"
+    assert required_features({"__linux__", "__aarch64__", "__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16"}) == ""
     assert required_features(macros - {"__SSE3__"}).split()[:2] == ["cx16", "sahf"]
 
 

@@ -26,7 +26,7 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(marks: Path) -> Iterator[distributed.Client]:
     """Start a cluster with two worker processes, which are restarted if a task kills them, and yield a client."""
     levels = [(handler, handler.level) for handler in logging.root.handlers]
-    # On a busy machine, a worker that is killed can take longer to start again than the timeout, after which the cluster
+    # On a busy machine, a killed worker can take longer to start again than the timeout, after which the cluster
     # would give it up.
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.deploy.lost-worker-timeout": "1 day"}
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}

@@ -26,7 +26,7 @@ from relvm.tables import csrc_directory, include_flags, runtime_sources
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 READERS = csrc_directory() / "readers"
-INCLUDES = [*include_flags(), f"-I{READERS}", f"-I{HERE}"]
+INCLUDES = [*include_flags(), f"-I{READERS}", f"-I{HERE}", "-DRVM_WITHOUT_EXACT_FMA"]
 FLAGS = ["-std=gnu11", "-g", "-O1", *INCLUDES, "-fsanitize=address,undefined"]
 FLAGS += ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]

@@ -23,7 +23,18 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = shutil.which("gcc")
 
-FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *include_flags(), "-I", str(HERE)]
+FLAGS = [
+    "-std=gnu11",
+    "-g",
+    "-O1",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    *include_flags(),
+    "-I",
+    str(HERE),
+    "-DRVM_WITHOUT_EXACT_FMA",
+]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 LINK = ["-Wl,--wrap=malloc,--wrap=calloc,--wrap=free", "-lpthread", "-ldl", "-lm"]
 

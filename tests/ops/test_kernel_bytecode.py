@@ -53,7 +53,17 @@ def runtime() -> tuple[cffi.FFI, Any]:
         ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
     ffi.cdef(_DECLARATIONS)
     library = Path(mkdtemp()) / "kernels.so"
-    command = [_GCC, "-std=gnu11", "-O1", "-fPIC", "-shared", "-fwrapv", "-w", *include_flags()]
+    command = [
+        _GCC,
+        "-std=gnu11",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fwrapv",
+        "-w",
+        "-DRVM_WITHOUT_EXACT_FMA",
+        *include_flags(),
+    ]
     subprocess.run([*command, *runtime_sources(), _HOST, "-o", library, "-lm", "-lpthread", "-ldl"], check=True)
     return ffi, ffi.dlopen(str(library))
 

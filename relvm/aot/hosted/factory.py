@@ -111,6 +111,8 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
         )
     files = program.sources.files
     head = f"#define RELVM_AOT_CPU {c_string(native_cpu(target))}\n#define RELVM_AOT_TARGET {c_string(str(target))}\n"
+    if target.exact_fma:
+        head += "#define RVM_EXACT_FMA\n"
     units = {path: head + _inline_headers(text, files) for path, text in files.items() if path.endswith(".c")}
     library = compile_native(CSource(tuple(units.values()), ""), target).library
     with contextlib.suppress(OSError):

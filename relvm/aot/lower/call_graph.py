@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import networkx as nx
-
 from relvm.aot.lower.unsupported import Refusals
 from relvm.data_classes import dataclass
+from relvm.directed_graph import DirectedGraph
 from relvm.ir.expr import Function, If
 from relvm.ir.visitor import function_references, inner_blocks, tail_calls
 
@@ -35,22 +34,21 @@ def call_order(functions: Mapping[str, Function], entry: str, refusals: Refusals
     """
     graph = _graph(functions, entry)
     order = list(functions).index
-    condensed = nx.condensation(graph)
+    component_of = {name: members for members in graph.components() for name in members}
+    edges = ((component_of[caller], component_of[callee]) for caller, callee in graph.edges())
+    between = (edge for edge in edges if edge[0] != edge[1])
+    condensed = DirectedGraph(component_of.values(), between)
     groups = []
-    for number in nx.lexicographical_topological_sort(
-        condensed, key=lambda n: min(map(order, condensed.nodes[n]["members"]))
-    ):
-        members = frozenset(condensed.nodes[number]["members"])
+    for members in condensed.topological_order(key=lambda members: min(map(order, members))):
         for name in sorted(members, key=order):
             _expect_tail_calls(functions[name], members, refusals)
-        called = {callee for caller, callee in graph.edges if caller not in members} | {entry}
+        called = {callee for caller, callee in graph.edges() if caller not in members} | {entry}
         groups += [RecursiveGroup(head, members) for head in sorted(members & called, key=order)]
     return groups
 
 
-def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
-    graph = nx.DiGraph()
-    graph.add_node(entry)
+def _graph(functions: Mapping[str, Function], entry: str) -> DirectedGraph[str]:
+    graph = DirectedGraph([entry])
     waiting = [entry]
     while waiting:
         name = waiting.pop()

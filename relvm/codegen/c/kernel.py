@@ -63,7 +63,13 @@ _ALIGNMENT = 64  # of arrays
 _FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, including the C functions that it calls
 
 _SIGNS = {function: sign for function, sign in SIGNS.items() if function not in ("floordiv", "mod")} | {"rem": "%"}
-_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
+# The functions of csrc/codegen/kernel_math.h and portable_math.h, which exist for f32 and f64.
+_OWN = frozenset(
+    {
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp"),
+        *("expm1", "log", "log1p", "pow", "sin", "sinh", "tan", "tanh"),
+    }
+)
 
 
 def print_kernel(kernel: Kernel, symbol: str) -> str:
@@ -450,11 +456,11 @@ def _function(name: str, dtype: DType) -> str:
     A header of the runtime, a header in csrc/codegen or <math.h> declares the function.
     """
     name = MATH_H_NAMES.get(name, name)
+    if name in _OWN:
+        return f"rvm_{name}_{dtype.name}"
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
-    if name == "fma":
-        return "RVM_FMA_F32"
-    return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
+    return "RVM_FMA_F32" if name == "fma" else f"{name}f"
 
 
 def _combine(clause: str, left: CExpression, right: CExpression) -> CExpression:

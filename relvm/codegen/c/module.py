@@ -44,6 +44,7 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 _FOR_HEADERS = "/* headers of relvm: "
 # The first lines of translation units.
+_EXACT_FMA = "#define RVM_EXACT_FMA"
 _KERNELS, _ROUTINES = "/* unit: kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
 
@@ -62,6 +63,11 @@ class CSource:
     kernels: tuple[str, ...]
     routines: str
     locations: Mapping[str, Mapping[int, tuple[str, ...]]] = field(default_factory=dict, compare=False)
+
+    @property
+    def has_exact_fma(self) -> bool:
+        """Whether the kernels were printed with `exact_fma`."""
+        return any(unit.startswith(f"{_KERNELS}\n\n{_EXACT_FMA}\n") for unit in self.kernels)
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (*self.kernels, self.routines)))
@@ -149,15 +155,19 @@ def shared_headers(units: Iterable[str]) -> list[str]:
     return [header for header in _SHARED if header in included]
 
 
-def shared_unit(header: str) -> str:
-    """Return the text of the translation unit that defines the functions of a header that units share."""
+def shared_unit(header: str, *, exact_fma: bool) -> str:
+    """Return the text of the translation unit that defines the functions of a header that units share.
+
+    exact_fma: see `print_c`.
+    """
+    define_fma = f"{_EXACT_FMA}\n\n" if exact_fma else ""
     others = "\n".join(f'#include "{name}"' for name in _SHARED if name in _included(header))
     define = "#undef RVM_OUT_OF_LINE\n#define RVM_OUT_OF_LINE RVM_DEFINED"
-    return f'/* unit: functions of {header} */\n\n{others}\n\n{define}\n#include "{header}"\n'
+    return f'/* unit: functions of {header} */\n\n{define_fma}{others}\n\n{define}\n#include "{header}"\n'
 
 
-def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """Yield the texts of the translation units with kernels.
+def _kernel_units(kernels: Sequence[Kernel], *, exact_fma: bool) -> Iterator[str]:
+    """Yield the texts of the translation units with kernels.   exact_fma: see `print_c`.
 
     The first unit also defines `relvm_native_open`, which initializes the library.
     """
@@ -165,7 +175,8 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
         includes = "\n".join(f'#include "{header}"' for header in ("kernel.h", *micro_kernel_headers(unit)))
-        yield "\n\n".join((_KERNELS, includes, *(() if index else (_OPEN,)), body)) + "\n"
+        defined = (_EXACT_FMA,) if exact_fma else ()
+        yield "\n\n".join((_KERNELS, *defined, includes, *(() if index else (_OPEN,)), body)) + "\n"
 
 
 def _without_kernels(module: LirModule) -> LirModule:
@@ -186,6 +197,7 @@ def print_c(
     routines: Container[str],
     kernels: bool = True,
     statement_positions: Mapping[str, Sequence[int]] | None = None,
+    exact_fma: bool = False,
 ) -> CSource:
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
@@ -194,11 +206,12 @@ def print_c(
     each routine (Bytecode.statement_positions), otherwise None.  Code for debugging keeps all values in registers,
     makes all calls through the virtual machine, and reports each instruction.  Other code reports only the failures of
     instructions with a source location (`failure_locations`).
+    exact_fma: whether fused multiply-adds round once on every processor (csrc/codegen/reproducible.h).
     """
     reports = _reports(module, routines, statement_positions)
     if not kernels:
         module = _without_kernels(module)
-    units = tuple(_kernel_units(module.kernels))
+    units = tuple(_kernel_units(module.kernels, exact_fma=exact_fma))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(units, "")

@@ -17,9 +17,8 @@ import itertools
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 
-import networkx as nx
-
 from relvm.data_classes import dataclass
+from relvm.directed_graph import DirectedGraph
 
 Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
@@ -102,8 +101,7 @@ def arrange(
     for node in sizes:
         layers[depth[node]].append(node)
     widths = {node: width for node, (width, _) in sizes.items()}
-    neighbors = nx.DiGraph()
-    neighbors.add_nodes_from(sizes)
+    neighbors = DirectedGraph(sizes)
     lanes: dict[Edge, list[tuple[str, Hashable, int]]] = {}
     for source, target in downwards:
         lanes[source, target] = lane = [("lane", source, n) for n in range(depth[source] + 1, depth[target])]
@@ -111,12 +109,13 @@ def arrange(
             if place not in widths:
                 layers[place[-1]].append(place)
                 widths[place] = LANE
-        nx.add_path(neighbors, [source, *lane, target])
+        for above, below in itertools.pairwise([source, *lane, target]):
+            neighbors.add_edge(above, below)
     _order_layers(layers, neighbors)
     x = _x_coordinates(layers, neighbors, widths, gap[0], set(sizes) - set(first) - set(last))
     heights = [max((sizes[node][1] for node in layer if node in sizes), default=0.0) for layer in layers]
-    above = itertools.accumulate(heights, initial=0.0)
-    tops = [height + i * gap[1] for i, height in zip(range(len(layers)), above, strict=False)]
+    offsets = itertools.accumulate(heights, initial=0.0)
+    tops = [height + i * gap[1] for i, height in zip(range(len(layers)), offsets, strict=False)]
     centers = {node: (x[node], tops[depth[node]] + heights[depth[node]] / 2) for node in sizes}
     bends = {}
     used: dict[Edge, list[Hashable]] = {}
@@ -170,29 +169,29 @@ def _layer_numbers(
 
     first, last: the nodes of the first layer and of the last layer, which contain no other nodes.
     """
-    graph = nx.DiGraph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from(edges)
-    order = list(nx.topological_sort(graph))
+    graph = DirectedGraph(nodes, edges)
+    order = graph.topological_order()
     depth: dict[Hashable, int] = {}
     top = 1 if first else 0
     for node in order:
-        depth[node] = max((depth[before] + 1 for before in graph.pred[node]), default=0 if node in first else top)
+        depth[node] = max(
+            (depth[before] + 1 for before in graph.predecessors[node]), default=0 if node in first else top
+        )
     bottom = max((depth[node] for node in order if node not in last), default=-1) + 1
     depth |= dict.fromkeys(last, bottom)
     for node in order:
-        if not graph.pred[node] and graph.succ[node] and node not in first:
-            depth[node] = min(depth[after] for after in graph.succ[node]) - 1
+        if not graph.predecessors[node] and graph.successors[node] and node not in first:
+            depth[node] = min(depth[after] for after in graph.successors[node]) - 1
     beside = None
     for node in reversed(list(nodes)):
-        if graph.degree[node]:
+        if graph.predecessors[node] or graph.successors[node]:
             beside = depth[node]
         elif beside is not None and node not in first and node not in last:
             depth[node] = min(max(beside, top), bottom - 1)
     return depth
 
 
-def _order_layers(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
+def _order_layers(layers: list[list[Hashable]], graph: DirectedGraph) -> None:
     """Sort the nodes of each layer by the mean position of their neighbors in the layer above or below.
 
     This is the barycenter heuristic.  It reduces the number of edges that cross each other.
@@ -203,13 +202,13 @@ def _order_layers(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
             neighbor_layer = layers[number - 1 if down else number + 1]
             place = {node: i / len(neighbor_layer) for i, node in enumerate(neighbor_layer)}
             own = {node: i / len(layers[number]) for i, node in enumerate(layers[number])}
-            near = graph.pred if down else graph.succ
+            near = graph.predecessors if down else graph.successors
             layers[number].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
 
 
 def _x_coordinates(
     layers: list[list[Hashable]],
-    graph: nx.DiGraph,
+    graph: DirectedGraph,
     widths: Mapping[Hashable, float],
     gap: float,
     inner: Collection[Hashable],
@@ -225,7 +224,7 @@ def _x_coordinates(
     """
 
     def neighbors(node: Hashable, down: bool) -> list[Hashable]:
-        above, below = list(graph.pred[node]), list(graph.succ[node])
+        above, below = list(graph.predecessors[node]), list(graph.successors[node])
         found = (above or below) if down else (below or above)
         return ([each for each in found if each in inner] if node in inner else []) or found
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 
-import networkx as nx
-
+from relvm.directed_graph import DirectedGraph
 from relvm.explore.draw.graph import Arrow, Graph, Item, all_items
 from relvm.ir.expr import (
     Binding,
@@ -212,8 +211,8 @@ def _bypasses(graph: Graph, hidden: set[Hashable], arrows: list[Arrow]) -> Itera
     items = list(all_items(graph.items))
     # The operators inside the box of a kernel are between its inputs and the value of the box.
     last = [(each.key, item.key) for item in items if item.kind == "group" for each in item.inside]
-    edges = nx.DiGraph([*((arrow.source, arrow.target) for arrow in graph.arrows), *last])
-    order = list(nx.topological_sort(edges))
+    edges = DirectedGraph(edges=[*((arrow.source, arrow.target) for arrow in graph.arrows), *last])
+    order = edges.topological_order()
     bit = {key: 1 << number for number, key in enumerate(order)}
     sources: dict[Hashable, list[Hashable]] = {}  # between visible items
     for source, target in [*((arrow.source, arrow.target) for arrow in arrows), *last]:
@@ -224,7 +223,7 @@ def _bypasses(graph: Graph, hidden: set[Hashable], arrows: list[Arrow]) -> Itera
     behind: dict[Hashable, dict[Hashable, bool]] = {}
     for key in order:
         through: dict[Hashable, bool] = {}
-        for source in edges.pred[key]:
+        for source in edges.predecessors[key]:
             if source in hidden:
                 for each, is_value in behind[source].items():
                     through[each] = through.get(each, False) or is_value

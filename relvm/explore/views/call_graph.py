@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-import networkx as nx
-
+from relvm.data_classes import dataclass
+from relvm.directed_graph import DirectedGraph
+from relvm.errors import RelvmUnsupportedError
 from relvm.explore.draw.graph import Arrow, Graph, Item
 from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.selection import run_to_stage
@@ -17,7 +18,10 @@ from relvm.ir.verifier import Stage
 from relvm.quoting import terminal
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.figure import Figure
+
+_Node = tuple[str, str]  # kind and name
 
 _KINDS = {"public": "operator", "private": "plain", "packed": "call", "kernel": "group"}
 _LEGEND = {
@@ -54,20 +58,59 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
     ------
     RelvmArgumentError
         The target is unknown.
+    RelvmUnsupportedError
+        networkx is not installed.
     """
-    built = run_to_stage(module, Stage.LOWERED, target, fused=fused)
+    try:
+        import networkx as nx
+    except ImportError:
+        raise RelvmUnsupportedError("call_graph requires networkx: pip install 'relvm[explore]'") from None
+    calls = _calls(module, kernels=kernels, target=target, fused=fused)
     graph = nx.DiGraph()
+    for node in calls.graph:
+        graph.add_node(node, **({"private": calls.is_private[node]} if node[0] == "function" else {}))
+    for edge in calls.graph.edges():
+        graph.add_edge(*edge, uses=calls.uses[edge], cycle=calls.is_cycle(*edge))
+    return graph
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """A call graph.
+
+    graph: its nodes are functions, kernels and packed functions.  An edge leads from a function to what it uses.
+    uses: the number of uses of each edge.   is_private: for each function, whether it is private.
+    """
+
+    graph: DirectedGraph[_Node] = field(default_factory=DirectedGraph)
+    uses: dict[tuple[_Node, _Node], int] = field(default_factory=dict)
+    is_private: dict[_Node, bool] = field(default_factory=dict)
+    component: dict[_Node, int] = field(default_factory=dict)
+
+    def is_cycle(self, caller: _Node, used: _Node) -> bool:
+        """Return whether an edge is part of a recursion."""
+        return self.component[caller] == self.component[used]
+
+    def is_recursive(self, node: _Node) -> bool:
+        """Return whether a function can call itself."""
+        return any(self.is_cycle(node, used) for used in self.graph.successors[node])
+
+
+def _calls(module: Module, *, kernels: bool, target: str, fused: bool) -> _Calls:
+    """Return the call graph of a module.  The arguments are those of `call_graph`."""
+    built = run_to_stage(module, Stage.LOWERED, target, fused=fused)
+    calls = _Calls()
     for function in built.functions:
-        graph.add_node(("function", function.name), private=function.private)
+        calls.graph.add_node(("function", function.name))
+        calls.is_private["function", function.name] = function.private
     for function in built.functions:
         for used in _used_nodes(function):
             if used[0] != "kernel" or kernels:
                 edge = ("function", function.name), used
-                graph.add_edge(*edge, uses=graph.edges.get(edge, {"uses": 0})["uses"] + 1)
-    part_of = {node: i for i, nodes in enumerate(nx.strongly_connected_components(graph)) for node in nodes}
-    for caller, used, attributes in graph.edges(data=True):
-        attributes["cycle"] = part_of[caller] == part_of[used]
-    return graph
+                calls.graph.add_edge(*edge)
+                calls.uses[edge] = calls.uses.get(edge, 0) + 1
+    calls.component.update((node, i) for i, nodes in enumerate(calls.graph.components()) for node in nodes)
+    return calls
 
 
 def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> Figure:
@@ -98,9 +141,9 @@ def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fuse
     RelvmUnsupportedError
         matplotlib is not installed.
     """
-    graph = call_graph(module, kernels=kernels, target=target, fused=fused)
-    items = tuple(_item(graph, node) for node in graph)
-    arrows = tuple(Arrow(source, target, marked=cycle) for source, target, cycle in graph.edges(data="cycle"))
+    calls = _calls(module, kernels=kernels, target=target, fused=fused)
+    items = tuple(_item(calls, node) for node in calls.graph)
+    arrows = tuple(Arrow(*edge, marked=calls.is_cycle(*edge)) for edge in calls.graph.edges())
     return draw_graph(Graph(items, arrows), "calls")
 
 
@@ -127,14 +170,15 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
     RelvmArgumentError
         The target is unknown.
     """
-    graph = call_graph(module, kernels=kernels, target=target, fused=fused)
+    calls = _calls(module, kernels=kernels, target=target, fused=fused)
     lines = []
-    for node, private in graph.nodes(data="private"):
+    for node in calls.graph:
         if node[0] == "function":
-            said = [word for word, holds in (("private", private), ("recursive", _is_recursive(graph, node))) if holds]
+            facts = (("private", calls.is_private[node]), ("recursive", calls.is_recursive(node)))
+            said = [word for word, holds in facts if holds]
             about = f" ({', '.join(said)})" if said else ""
-            uses = graph.out_edges(node, data="uses")
-            called = ", ".join(f"{_label(used)} x {count}" if count > 1 else _label(used) for _, used, count in uses)
+            uses = ((used, calls.uses[node, used]) for used in calls.graph.successors[node])
+            called = ", ".join(f"{_label(used)} x {count}" if count > 1 else _label(used) for used, count in uses)
             lines.append(f"{terminal(node[1])}{about}: {called or 'calls nothing'}\n")
     return "".join(lines)
 
@@ -145,21 +189,21 @@ def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
     target: the form of kernels, "c", "bytecode" or "numpy".  For another value, raise RelvmArgumentError.
     fused: whether operators are fused into common kernels.
     """
-    graph = call_graph(module, kernels=True, target=target, fused=fused)
+    calls = _calls(module, kernels=True, target=target, fused=fused)
     items = []
-    for node in graph:
+    for node in calls.graph:
         if node[0] != "kernel":
-            item = _item(graph, node)
+            item = _item(calls, node)
+            used_kernels = (used for used in calls.graph.successors[node] if used[0] == "kernel")
             kernels = tuple(
                 Item((node, used), terminal(used[1]), "group", "" if uses == 1 else f"{uses} calls")
-                for _, used, uses in graph.out_edges(node, data="uses")
-                if used[0] == "kernel"
+                for used, uses in ((used, calls.uses[node, used]) for used in used_kernels)
             )
             count = f"{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
             detail = "\n".join(part for part in (item.detail, count) if part)
             items.append(replace(item, detail=detail, inside=kernels))
-    edges = (edge for edge in graph.edges(data="cycle") if edge[1][0] != "kernel")
-    arrows = (Arrow(source, target, marked=cycle) for source, target, cycle in edges)
+    edges = (edge for edge in calls.graph.edges() if edge[1][0] != "kernel")
+    arrows = (Arrow(*edge, marked=calls.is_cycle(*edge)) for edge in edges)
     return Graph(tuple(items), tuple(arrows), legend=_LEGEND)
 
 
@@ -178,17 +222,13 @@ def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:
                 yield "kernel", name
 
 
-def _is_recursive(graph: nx.DiGraph, node: tuple[str, str]) -> bool:
-    return any(cycle for *_, cycle in graph.out_edges(node, data="cycle"))
-
-
 def _label(node: tuple[str, str]) -> str:
     kind, name = node
     return terminal(name if kind == "function" else f"{kind} {name}")
 
 
-def _item(graph: nx.DiGraph, node: tuple[str, str]) -> Item:
-    if _is_recursive(graph, node):
+def _item(calls: _Calls, node: _Node) -> Item:
+    if calls.is_recursive(node):
         return Item(node, _label(node), "cycle", "recursive")
-    kind = node[0] if node[0] != "function" else "private" if graph.nodes[node]["private"] else "public"
+    kind = node[0] if node[0] != "function" else "private" if calls.is_private[node] else "public"
     return Item(node, _label(node), _KINDS[kind])

@@ -1,0 +1,11 @@
+/* exact_micro_kernels.c: the micro-kernels with exact fused multiply-adds, for processors that have no
+   instruction for them (reproducible.h). */
+#include "compiler.h"
+
+#if defined RVM_HAS_FMA || defined RVM_WITHOUT_EXACT_FMA
+typedef int rvm_no_exact_micro_kernels; /* C requires a declaration */
+#else
+#define RVM_EXACT_FMA
+#define RVM_LEVEL _exact
+#include "micro_kernels.c"  // NOLINT(bugprone-suspicious-include)
+#endif

@@ -1,0 +1,1 @@
+"""Building the distributions of a release: `python -m release.wheels -o dist`."""

@@ -1,0 +1,63 @@
+"""The wheel for AArch64 runs the main job of the README under Debian's Python for AArch64, in QEMU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from arm64_root import PYTHON, SOURCES, make_arm64_root
+from bare_root import install
+from wheel_models import expected, results, write_job
+
+from release.wheels import PLATFORMS, build_sdist, build_wheel
+from relvm import vm
+
+_MISSING = [name for name in ("qemu-aarch64", "apt-get", "dpkg-deb") if shutil.which(name) is None]
+_MISSING += [] if SOURCES.exists() else [str(SOURCES)]
+pytestmark = pytest.mark.skipif(bool(_MISSING), reason=f"missing: {', '.join(_MISSING)} (.ci/run has the packages)")
+
+# The wheels that the Python in the root accepts.
+_WHEELS = ("--only-binary=:all:", "--no-compile", "--python-version=3.11", "--implementation=cp")
+_PLATFORMS = tuple(f"--platform={name}_aarch64" for name in ("manylinux_2_28", "manylinux_2_27", "manylinux2014"))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root folder with Python, the wheel, what it requires, and the job."""
+    folder = tmp_path_factory.mktemp("aarch64")
+    (platform,) = (each for each in PLATFORMS if each.tag == "manylinux_2_17_aarch64")
+    wheel = build_wheel(build_sdist(folder / "dist"), platform, folder / "dist")
+    root = make_arm64_root(folder / "debian")
+    install(root / "packages", str(wheel), options=(*_WHEELS, *_PLATFORMS, f"--platform={platform.tag}"))
+    write_job(root)
+    return root
+
+
+def run(root: Path, *arguments: str) -> str:
+    environment = {"PYTHONPATH": str(root / "packages"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/nonexistent"}
+    command = [str(shutil.which("qemu-aarch64")), "-L", str(root), str(root / PYTHON), *arguments]
+    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_main_job_gives_the_same_bits(root: Path) -> None:
+    assert results(run(root, "main_job.py", "model.onnx")) == expected(root)
+
+
+def test_an_executable_of_x86_64_runs(root: Path) -> None:
+    """Its native code is for x86-64, so the portable program runs."""
+    vm.build(root / "model.onnx", "compiled", "x86-64-v3", portable=True).save(root / "model.rvm")
+    code = """
+import json, platform, numpy as np, relvm
+rows = np.arange(2 * 3 * 8 * 8, dtype=np.float32).reshape(2, 3, 8, 8) % 7 - 3
+model = relvm.load_model("model.rvm", trust_native=True)
+print(platform.machine())
+print(json.dumps(model(rows).numpy().tolist()))
+"""
+    machine, _, line = run(root, "-c", code).partition("\n")
+    assert machine == "aarch64"
+    assert json.loads(line) == expected(root)
