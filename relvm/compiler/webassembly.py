@@ -23,10 +23,10 @@ from relvm.runtime.file_io import complete_file
 from relvm.tables import csrc_directory, include_flags, runtime_sources
 
 _COMMON = (*WASM_OPTIONS, "-std=gnu11", "-DNDEBUG", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections")
-# Sources that are compiled for speed, and the flags of loops over elements (CMakeLists.txt).  The others are compiled
+# Sources that are compiled for speed as well as size, and the flags of loops over elements (CMakeLists.txt).  The others are compiled
 # for size: together they take most of the module.
 _INTERPRETERS = ("interpreter", "kernel_interpreter")
-_LOOPS = ("element_functions", "strip_moves", "micro_kernels")
+_LOOPS = ("element_functions", "strip_moves", "micro_kernels", "exact_element_functions", "exact_micro_kernels")
 _LOOP_FLAGS = (
     "-O2",
     "-DRVM_COMPACT",
@@ -130,18 +130,19 @@ def _host_files() -> list[Path]:
 
 
 def _unused(program: Program) -> frozenset[str]:
-    """Return the optional parts of the runtime that a program does not use: "strings", "kernels"."""
+    """Return the optional parts of the runtime that a program does not use: "strings", "kernels", "exact-fma"."""
     uses_strings = any(entry.name.startswith("vm.builtin.string_") for entry in program.functions)
-    parts = {"strings": uses_strings, "kernels": bool(program.kernels)}
+    uses_exact_fma = any(kernel.exact_fma for kernel in program.kernels.values())
+    parts = {"strings": uses_strings, "kernels": bool(program.kernels), "exact-fma": uses_exact_fma}
     return frozenset(part for part, is_used in parts.items() if not is_used)
 
 
 def _runtime_objects(
-    compiler: Compiler, others: list[Path], without: Collection[str] = frozenset()
+    compiler: Compiler, others: list[Path], without: Collection[str] = ("exact-fma",)
 ) -> dict[str, bytes]:
     """Return the object files of the runtime and of other C files, by file name.
 
-    without: optional parts of the runtime to omit, "strings" and "kernels".
+    without: optional parts of the runtime to omit, "strings", "kernels" and "exact-fma".
     """
     sources = [*runtime_sources(), *others]
     macros = []
@@ -152,9 +153,11 @@ def _runtime_objects(
         sources = [source for source in sources if source.parent.name != _KERNEL_FOLDER]
         macros.append("RVM_WITHOUT_KERNELS")
 
+    common = (*_COMMON, "-DRVM_WITHOUT_EXACT_FMA") if "exact-fma" in without else _COMMON
+
     def flags(source: Path) -> tuple[str, ...]:
         text = source.read_text()  # all modules share the object files of sources that use none of the macros
-        return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
+        return (*common, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
 
     return compile_files(compiler, {source: flags(source) for source in sources})
 
@@ -162,7 +165,7 @@ def _runtime_objects(
 def _speed_flags(source: Path) -> tuple[str, ...]:
     if source.stem in _LOOPS:
         return _LOOP_FLAGS
-    return ("-O2",) if source.stem in _INTERPRETERS else ("-Oz",)
+    return ("-Os",) if source.stem in _INTERPRETERS else ("-Oz",)
 
 
 def _data_object(compiler: Compiler, content: bytes) -> bytes:
