@@ -17,6 +17,13 @@
 #include "compiler.h"
 #include "float_bits.h"
 
+/* The functions of double are inlined, so that loops of them have vectors, unless the code must be small. */
+#ifdef RVM_COMPACT
+#define RVM_PORTABLE static RVM_NOINLINE
+#else
+#define RVM_PORTABLE RVM_MATH
+#endif
+
 /* An unevaluated sum of two doubles. */
 typedef struct rvm_two_f64 {
   double high, low;
@@ -92,10 +99,10 @@ RVM_MATH double rvm_scaled_exp(double x, double tail, int32_t scale) {
   return result * rvm_power_of_2(half) * rvm_power_of_2(power - half);
 }
 
-RVM_MATH double rvm_exp_f64(double x) { return rvm_scaled_exp(x, 0.0, 0); }
+RVM_PORTABLE double rvm_exp_f64(double x) { return rvm_scaled_exp(x, 0.0, 0); }
 
 /* exp(x) - 1 = (2^n - 1) + 2^n (exp(r) - 1). */
-RVM_MATH double rvm_expm1_f64(double x) {
+RVM_PORTABLE double rvm_expm1_f64(double x) {
   const double upper = x > 710.0 ? 710.0 : x, limited = upper < -50.0 ? -50.0 : upper;
   const rvm_exp_parts e = rvm_divide_by_ln2(limited, 0.0);
   const int32_t half = e.n >> 1;
@@ -108,12 +115,12 @@ RVM_MATH double rvm_expm1_f64(double x) {
   return x == 0.0 ? x : result;
 }
 
-RVM_MATH double rvm_cosh_f64(double x) {
+RVM_PORTABLE double rvm_cosh_f64(double x) {
   const double half = rvm_scaled_exp(fabs(x), 0.0, -1); /* exp |x| / 2 */
   return half + 0.25 / half;
 }
 
-RVM_MATH double rvm_sinh_f64(double x) {
+RVM_PORTABLE double rvm_sinh_f64(double x) {
   const double magnitude = fabs(x), half = rvm_scaled_exp(magnitude, 0.0, -1);
   const double t = rvm_expm1_f64(magnitude < 1.0 ? magnitude : 1.0);
   const double small = 0.5 * (t + t / (t + 1.0)), large = half - 0.25 / half;
@@ -121,7 +128,7 @@ RVM_MATH double rvm_sinh_f64(double x) {
   return magnitude < 0x1p-28 ? x : rvm_with_sign_f64(result, x);
 }
 
-RVM_MATH double rvm_tanh_f64(double x) {
+RVM_PORTABLE double rvm_tanh_f64(double x) {
   const double magnitude = fabs(x), limited = magnitude > 22.0 ? 22.0 : magnitude, t = rvm_expm1_f64(2.0 * limited);
   const double near = t / (t + 2.0), far = 1.0 - 2.0 / (t + 2.0);
   const double result = magnitude > 0.55 ? far : near;
@@ -170,13 +177,13 @@ RVM_MATH double rvm_log_ends_f64(double log, double x, double pole) {
   return x >= pole ? log : (double)NAN;
 }
 
-RVM_MATH double rvm_log_f64(double x) {
+RVM_PORTABLE double rvm_log_f64(double x) {
   const rvm_log_parts parts = rvm_split_logarithm(x);
   return rvm_log_ends_f64(rvm_log_near_1_f64(parts.f, parts.n, 0.0), x, 0.0);
 }
 
 /* log(1 + x) = log(1 + x rounded) + c / (1 + x), where c is the rounding error. */
-RVM_MATH double rvm_log1p_f64(double x) {
+RVM_PORTABLE double rvm_log1p_f64(double x) {
   const double sum = 1.0 + x, error = x < 1.0 ? x - (sum - 1.0) : 1.0 - (sum - x);
   const rvm_log_parts parts = rvm_split_logarithm(sum);
   const int is_near = x > -0.29 && x < 0.41;
@@ -184,7 +191,7 @@ RVM_MATH double rvm_log1p_f64(double x) {
   return x == 0.0 ? x : rvm_log_ends_f64(log, x, -1.0);
 }
 
-RVM_MATH double rvm_asinh_f64(double x) {
+RVM_PORTABLE double rvm_asinh_f64(double x) {
   const double magnitude = fabs(x), square = x * x;
   const double near = rvm_log1p_f64(magnitude + square / (1.0 + sqrt(1.0 + square)));
   const double far = rvm_log_f64(magnitude) + 0x1.62e42fefa39efp-1;
@@ -192,13 +199,13 @@ RVM_MATH double rvm_asinh_f64(double x) {
   return magnitude < 0x1p-28 ? x : rvm_with_sign_f64(result, x);
 }
 
-RVM_MATH double rvm_acosh_f64(double x) {
+RVM_PORTABLE double rvm_acosh_f64(double x) {
   const double t = x - 1.0, near = rvm_log1p_f64(t + sqrt(2.0 * t + t * t));
   const double far = rvm_log_f64(x) + 0x1.62e42fefa39efp-1;
   return x > 0x1p28 ? far : x >= 1.0 ? near : (double)NAN;
 }
 
-RVM_MATH double rvm_atanh_f64(double x) {
+RVM_PORTABLE double rvm_atanh_f64(double x) {
   const double magnitude = fabs(x), twice = 2.0 * magnitude, rest = 1.0 - magnitude;
   const double argument = magnitude < 0.5 ? twice + twice * magnitude / rest : twice / rest;
   const double result = 0.5 * rvm_log1p_f64(argument);
@@ -251,7 +258,7 @@ RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
   return rvm_quick_sum(second.high, low);
 }
 
-RVM_MATH double rvm_pow_f64(double x, double y) {
+RVM_PORTABLE double rvm_pow_f64(double x, double y) {
   const double magnitude = fabs(x), limited = fabs(y) > 0x1p70 ? rvm_with_sign_f64(0x1p70, y) : y;
   const double base = magnitude > 0.0 && magnitude <= 0x1.fffffffffffffp1023 ? magnitude : 1.0;
   const rvm_two_f64 log = rvm_exact_log(base);
@@ -262,7 +269,7 @@ RVM_MATH double rvm_pow_f64(double x, double y) {
 }
 
 /* Halley's method, then a last step from a number of 26 bits, whose square is exact. */
-RVM_MATH double rvm_cbrt_f64(double x) {
+RVM_PORTABLE double rvm_cbrt_f64(double x) {
   const double magnitude = fabs(x);
   const int is_small = magnitude < 0x1p-1022, is_large = magnitude > 0x1p1000;
   const double scaled = magnitude * (is_small ? 0x1p54 : is_large ? 0x1p-54 : 1.0);
@@ -282,7 +289,7 @@ RVM_MATH double rvm_cbrt_f64(double x) {
 /* ---- inverse trigonometric functions ---- */
 
 /* atan(x) = atan(c) + atan((x - c) / (1 + c x)) for a constant c near x. */
-RVM_MATH double rvm_atan_f64(double x) {
+RVM_PORTABLE double rvm_atan_f64(double x) {
   const double m = fabs(x);
   double top = m, base = 1.0, high = 0.0, low = 0.0;
   top = m >= 0.4375 ? 2.0 * m - 1.0 : top, base = m >= 0.4375 ? 2.0 + m : base;
@@ -310,7 +317,7 @@ RVM_MATH double rvm_atan_f64(double x) {
   return m < 0x1p-28 ? x : rvm_with_sign_f64(result, x);
 }
 
-RVM_MATH double rvm_atan2_f64(double y, double x) {
+RVM_PORTABLE double rvm_atan2_f64(double y, double x) {
   const double top = fabs(y), base = fabs(x);
   const double quotient = top == base ? (top == 0.0 ? 0.0 : 1.0) : top / base; /* also of two infinities */
   const double angle = rvm_atan_f64(quotient);
@@ -349,7 +356,7 @@ RVM_MATH rvm_asin_parts rvm_asin_of_complement(double x) {
   return (rvm_asin_parts){high, low, s * rvm_asin_rest(z)};
 }
 
-RVM_MATH double rvm_asin_f64(double x) {
+RVM_PORTABLE double rvm_asin_f64(double x) {
   const double magnitude = fabs(x), small = magnitude + magnitude * rvm_asin_rest(x * x);
   const rvm_asin_parts s = rvm_asin_of_complement(magnitude);
   const double high = 0.5 * 0x1.921fb54442d18p+0 - 2.0 * s.high;
@@ -358,7 +365,7 @@ RVM_MATH double rvm_asin_f64(double x) {
   return magnitude < 0x1p-28 ? x : magnitude <= 1.0 ? rvm_with_sign_f64(result, x) : (double)NAN;
 }
 
-RVM_MATH double rvm_acos_f64(double x) {
+RVM_PORTABLE double rvm_acos_f64(double x) {
   const double magnitude = fabs(x),
                middle = 0x1.921fb54442d18p+0 - (x - (0x1.1a62633145c07p-54 - x * rvm_asin_rest(x * x)));
   const rvm_asin_parts s = rvm_asin_of_complement(magnitude);
@@ -461,19 +468,19 @@ RVM_MATH double rvm_cosine_of_angle(rvm_angle x) {
   return first + (((1.0 - first) - half) + (z * z * q - x.high * x.low));
 }
 
-RVM_MATH double rvm_sin_f64(double x) {
+RVM_PORTABLE double rvm_sin_f64(double x) {
   const rvm_angle angle = rvm_reduce_angle(x);
   const double result = angle.n & 1 ? rvm_cosine_of_angle(angle) : rvm_sine_of_angle(angle);
   return fabs(x) < 0x1p-28 ? x : angle.n & 2 ? -result : result;
 }
 
-RVM_MATH double rvm_cos_f64(double x) {
+RVM_PORTABLE double rvm_cos_f64(double x) {
   const rvm_angle angle = rvm_reduce_angle(x);
   const double result = angle.n & 1 ? rvm_sine_of_angle(angle) : rvm_cosine_of_angle(angle);
   return (angle.n + 1) & 2 ? -result : result;
 }
 
-RVM_MATH double rvm_tan_f64(double x) {
+RVM_PORTABLE double rvm_tan_f64(double x) {
   const rvm_angle angle = rvm_reduce_angle(x);
   const double sine = rvm_sine_of_angle(angle), cosine = rvm_cosine_of_angle(angle);
   return fabs(x) < 0x1p-28 ? x : angle.n & 1 ? -cosine / sine : sine / cosine;
@@ -534,12 +541,12 @@ RVM_MATH double rvm_erf_of_small(double x) {
   return x + x * p;
 }
 
-RVM_MATH double rvm_erf_f64(double x) {
+RVM_PORTABLE double rvm_erf_f64(double x) {
   const double magnitude = fabs(x), far = 1.0 - rvm_erfc_of_positive(magnitude);
   return magnitude < 0.85 ? rvm_erf_of_small(x) : rvm_with_sign_f64(far, x);
 }
 
-RVM_MATH double rvm_erfc_f64(double x) {
+RVM_PORTABLE double rvm_erfc_f64(double x) {
   const double magnitude = fabs(x), far = rvm_erfc_of_positive(magnitude);
   const double large = x < 0.0 ? 2.0 - far : far;
   return magnitude < 0.25 ? 1.0 - rvm_erf_of_small(x) : large;

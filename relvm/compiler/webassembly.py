@@ -23,10 +23,10 @@ from relvm.runtime.file_io import complete_file
 from relvm.tables import csrc_directory, include_flags, runtime_sources
 
 _COMMON = (*WASM_OPTIONS, "-std=gnu11", "-DNDEBUG", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections")
-# Sources that are compiled for speed as well as size, and the flags of loops over elements (CMakeLists.txt).  The others are compiled
+# Sources that are compiled for speed, and the flags of loops over elements (CMakeLists.txt).  The others are compiled
 # for size: together they take most of the module.
 _INTERPRETERS = ("interpreter", "kernel_interpreter")
-_LOOPS = ("element_functions", "strip_moves", "micro_kernels", "exact_element_functions", "exact_micro_kernels")
+_LOOPS = ("element_functions", "strip_moves", "micro_kernels")
 _LOOP_FLAGS = (
     "-O2",
     "-DRVM_COMPACT",
@@ -40,6 +40,7 @@ _LOOP_FLAGS = (
 )
 _STRING_SOURCES = ("regex", "string_builtins", "string_convert", "string_ops")
 _KERNEL_FOLDER = "kernels"
+_RARE = frozenset({"exact fma"})  # parts that the modules for any executable lack, because they are large
 # The sizes of C stacks in bytes.  Compiled kernels have arrays on the stack.
 _STACK_BYTES, _NATIVE_STACK_BYTES = 1 << 20, 4 << 20
 _MAX_MEMORY_BYTES = (1 << 32) - (1 << 16)
@@ -55,7 +56,7 @@ def runtime_module() -> bytes:
         zig cc is not installed, or it failed.
     """
     compiler = expect_zig()
-    return _linked(compiler, list(_runtime_objects(compiler, _host_files()).values()), _STACK_BYTES)
+    return _linked(compiler, list(_runtime_objects(compiler, _host_files(), _RARE).values()), _STACK_BYTES)
 
 
 def runtime_program(main: Path) -> bytes:
@@ -67,7 +68,7 @@ def runtime_program(main: Path) -> bytes:
         zig cc is not installed, or it failed.
     """
     compiler = expect_zig()
-    objects = _runtime_objects(compiler, [main])
+    objects = _runtime_objects(compiler, [main], _RARE)
     return _linked(compiler, list(objects.values()), _STACK_BYTES, is_program=True)
 
 
@@ -130,34 +131,35 @@ def _host_files() -> list[Path]:
 
 
 def _unused(program: Program) -> frozenset[str]:
-    """Return the optional parts of the runtime that a program does not use: "strings", "kernels", "exact-fma"."""
+    """Return the optional parts of the runtime that a program does not use (see `_runtime_objects`)."""
     uses_strings = any(entry.name.startswith("vm.builtin.string_") for entry in program.functions)
     uses_exact_fma = any(kernel.exact_fma for kernel in program.kernels.values())
-    parts = {"strings": uses_strings, "kernels": bool(program.kernels), "exact-fma": uses_exact_fma}
+    parts = {"strings": uses_strings, "kernels": bool(program.kernels), "exact fma": uses_exact_fma}
     return frozenset(part for part, is_used in parts.items() if not is_used)
 
 
 def _runtime_objects(
-    compiler: Compiler, others: list[Path], without: Collection[str] = ("exact-fma",)
+    compiler: Compiler, others: list[Path], without: Collection[str] = frozenset()
 ) -> dict[str, bytes]:
     """Return the object files of the runtime and of other C files, by file name.
 
-    without: optional parts of the runtime to omit, "strings", "kernels" and "exact-fma".
+    without: optional parts of the runtime to omit: "strings", "kernels", and "exact fma", which are the functions of
+    kernel bytecode for the target "bytecode exact-fma".
     """
     sources = [*runtime_sources(), *others]
     macros = []
     if "strings" in without:
         sources = [source for source in sources if source.stem not in _STRING_SOURCES]
         macros.append("RVM_WITHOUT_STRINGS")
+    if "exact fma" in without:
+        macros.append("RVM_WITHOUT_EXACT_FMA")
     if "kernels" in without:
         sources = [source for source in sources if source.parent.name != _KERNEL_FOLDER]
         macros.append("RVM_WITHOUT_KERNELS")
 
-    common = (*_COMMON, "-DRVM_WITHOUT_EXACT_FMA") if "exact-fma" in without else _COMMON
-
     def flags(source: Path) -> tuple[str, ...]:
         text = source.read_text()  # all modules share the object files of sources that use none of the macros
-        return (*common, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
+        return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
 
     return compile_files(compiler, {source: flags(source) for source in sources})
 
@@ -165,7 +167,7 @@ def _runtime_objects(
 def _speed_flags(source: Path) -> tuple[str, ...]:
     if source.stem in _LOOPS:
         return _LOOP_FLAGS
-    return ("-Os",) if source.stem in _INTERPRETERS else ("-Oz",)
+    return ("-O2",) if source.stem in _INTERPRETERS else ("-Oz",)
 
 
 def _data_object(compiler: Compiler, content: bytes) -> bytes:
