@@ -201,6 +201,7 @@ class _Generator:
                 if callee in _TAKES_CONTEXT:
                     operands = (ContextPointer(), *operands)
                 destination = None
+                void = void and var.type == VOID  # the program can use a variable of another type, whose value is null
                 if not void:
                     self.registers[var] = register = self.new_register()
                     destination = register.index

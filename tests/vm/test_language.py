@@ -373,3 +373,9 @@ def test_a_closure_whose_match_cast_is_to_a_size_around_it() -> None:
       return f(c)
     }"""
     assert run(text, X[0], True).tolist() == [1, 1, 1]
+
+
+def test_the_value_of_a_builtin_without_a_result_is_null() -> None:
+    text = 'def main(c: bool, n: i64) => object { checked = builtin.assert(c, "no"); return (n, checked) }'
+    for machine in machines(parse_module(text)).values():
+        assert machine["main"](True, 7) == (7, None)
