@@ -36,8 +36,10 @@ def make_root(root: Path, *requirements: str) -> None:
     The root contains no other programs, no /proc, /dev, /tmp or /etc, and no home directory.
     """
     python = Path(sys.executable).resolve()
+    base = {"installed_base": sys.base_prefix, "installed_platbase": sys.base_exec_prefix}
+    base |= {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}  # not the virtual environment
     for name in ("stdlib", "platstdlib"):
-        source = Path(sysconfig.get_path(name))
+        source = Path(sysconfig.get_path(name, vars=base))
         if not (below := _below(root, source)).exists():
             shutil.copytree(source, below, ignore=shutil.ignore_patterns(*_NEVER_USED))
     install(root / PACKAGES[1:], *requirements)
