@@ -28,6 +28,7 @@ from relvm.passes.util.scale_factors import (
 
 _DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
 _SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
+_SMALL_FACTOR = 2.0**6  # a larger or smaller factor is not moved through a product or past a term
 _LARGE_FACTOR = 2.0**64  # a larger or smaller factor could make the weights or the results overflow or underflow
 _LARGE_TERM = 2.0**20  # adding a term of this size or more can round away digits of the other term
 # Operators that can turn a small difference in their argument into a large one.  So does a cast to integers.
@@ -57,7 +58,8 @@ def fold_scales(module):
     would make a weight infinite, if it is so large or small that it could change which numbers overflow or underflow,
     or if the result is later rounded to whole numbers, as in quantization or the computation of coordinates.  Such a
     rounding is found only if nothing but elementwise operators and data movement lies between the result and the
-    rounding.
+    rounding.  A factor from 1/64 to 64 that is moved through a product or past a term changes which numbers overflow or
+    underflow if they are within this factor of the limits.
 
     The source locations (origins) of the factor or term are added to those of the changed values.
     """
@@ -298,14 +300,14 @@ class _Folder:
             inner = self.single_use_call(x)
             if not isinstance(x, Var) or inner is None or (found := match_factor(inner)) is None:
                 return None
-            term = combine(np.divide, shift, found[1], call.known_element_type)
+            term = combine(np.divide, shift, found[1], call.known_element_type) if _is_small(found[1]) else None
             return None if term is None else (x, expr, found[1], {expr: ops.add(found[0], term)})
         if call.op is not ops.multiply or not call.known_element_type.is_float:
             return None
         for index, side in enumerate(call.args):
             inner = self.single_use_call(side)
             found = match_factor(inner) if inner is not None else None
-            if found is not None and isinstance(side, Var) and found[1].size == 1:
+            if found is not None and isinstance(side, Var) and found[1].size == 1 and _is_small(found[1]):
                 args = (*call.args[:index], found[0], *call.args[index + 1 :])
                 factor = found[1].reshape((1,) * call.tensor_type.known_rank)
                 return side, expr, factor, {expr: replace(call, args=args)}
@@ -316,6 +318,12 @@ def _is_moderate(factor: np.ndarray) -> bool:
     """Return whether the factor is not so large or small that it could change which numbers overflow or underflow."""
     size = np.abs(factor)
     return bool((((size <= _LARGE_FACTOR) & (size >= 1 / _LARGE_FACTOR)) | (size == 0)).all())
+
+
+def _is_small(factor: np.ndarray) -> bool:
+    """Return whether a product or sum without the factor overflows or underflows only if it nearly did so with it."""
+    size = np.abs(factor)
+    return bool(((size <= _SMALL_FACTOR) & (size >= 1 / _SMALL_FACTOR)).all())
 
 
 def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:

@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from itertools import accumulate
+from types import MappingProxyType
 
 from relvm.data_classes import dataclass
 from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
@@ -115,6 +116,7 @@ def plan_block(
     kernels: Mapping[str, object],
     ranges: Mapping[DimVar, Range],
     needed: Collection[Var] = (),
+    roots: Mapping[Var, Var] = MappingProxyType({}),
 ) -> BlockPlan:
     """Return the memory plan of one block, without its inner blocks.
 
@@ -129,11 +131,13 @@ def plan_block(
     ranges
         The known bounds of dimension variables.
     needed
-        The variables that the enclosing blocks use after this block.
+        The variables that the enclosing blocks use after this block, by their roots.
+    roots
+        The result of `alias_roots` for the block.
     """
     found = lifetimes(block, fields)
     plan = BlockPlan()
-    slots, before = _make_slots(block, found, kernels, ranges, needed, plan)
+    slots, before = _make_slots(block, found, kernels, ranges, needed, roots, plan)
     timeline = _Timeline(block, found, slots, before, plan.unshared.keys())
     arenas, rest = timeline.plan_arenas(slots)
     plan.storages = sorted(
@@ -184,6 +188,7 @@ def _make_slots(
     kernels: Mapping[str, object],
     ranges: Mapping[DimVar, Range],
     needed: Collection[Var],
+    roots: Mapping[Var, Var],
     plan: BlockPlan,
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
@@ -196,8 +201,10 @@ def _make_slots(
     liveness: the lifetimes of the values.
     kernels: the module's kernels by name, which state the arguments that they may overwrite.
     ranges: the known bounds of dimension variables.
-    needed: the variables that the enclosing blocks use after this block.
+    needed: the variables that the enclosing blocks use after this block, by their roots.
+    roots: the result of `alias_roots` for the block.
     """
+    own = {binding.var for binding in block.bindings}
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
     slot_of: dict[Var, BufferSlot] = {}  # a variable that is a tensor in a slot of this block -> the slot
@@ -211,9 +218,9 @@ def _make_slots(
                 kernel = kernels.get(call.kernel)
                 for value, type_ in result_tensors(binding.var, call):
                     last, escape = liveness.last_use(value, point)
-                    over = _find_overwritten_argument(call, kernel, slot_of, point)
-                    given = None if over else _find_updated_argument(call, kernel, liveness, point)
-                    if given is not None and given not in needed:
+                    over = _find_overwritten_argument(call, kernel, slot_of, own, point)
+                    given = None if over else _find_updated_argument(call, kernel, liveness, roots, point)
+                    if given is not None and roots.get(given, given) not in needed:
                         plan.unshared[value] = given
                         continue
                     slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
@@ -232,7 +239,7 @@ def _make_slots(
 
 
 def _find_overwritten_argument(
-    call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int
+    call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], own: Collection[Var], point: int
 ) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
@@ -240,6 +247,7 @@ def _find_overwritten_argument(
     belong to this block, must not escape, and must not be used after this call.
 
     slot_of: a tensor -> the slot that describes its memory.
+    own: the variables that the block binds.
     point: the point of the call.
     """
     if not isinstance(kernel, Kernel):
@@ -250,22 +258,33 @@ def _find_overwritten_argument(
         arg, slot = call.args[position], slots[position]
         if not isinstance(arg, Var) or slot is None or slot.last != point or slot.escape is not Escape.NONE:
             continue
-        if position in kernel.in_place or slots.count(slot) == 1:
+        if position in kernel.in_place:
+            return arg
+        # Another argument that the block computes without a slot, such as an item of a list, can be the same tensor.
+        others = [(other, slots[i]) for i, other in enumerate(call.args) if i != position]
+        if all(other not in own if of is None else of is not slot for other, of in others):
             return arg
     return None
 
 
-def _find_updated_argument(call: KernelCall, kernel: object, liveness: Liveness, point: int) -> Var | None:
-    """Return the argument that a kernel call updates, if it is a variable that the block does not use afterwards.
+def _find_updated_argument(
+    call: KernelCall, kernel: object, liveness: Liveness, roots: Mapping[Var, Var], point: int
+) -> Var | None:
+    """Return the argument that a kernel call updates, if it is a variable that the block does not use afterwards, under
+    any of its names.
 
+    roots: the result of `alias_roots` for the block.
     point: the point of the call.
     """
     if not isinstance(kernel, Kernel) or kernel.updated is None:
         return None
     arg = call.args[kernel.updated]
-    if not isinstance(arg, Var) or arg.type != call.type or call.args.count(arg) > 1:
+    if not isinstance(arg, Var) or arg.type != call.type:
         return None
-    last, escape = liveness.last_use(arg, point)
+    root = roots.get(arg, arg)
+    if sum(isinstance(other, Var) and roots.get(other, other) is root for other in call.args) > 1:
+        return None
+    last, escape = liveness.last_use(root, point)
     return arg if last == point and escape is not Escape.RESULT else None
 
 

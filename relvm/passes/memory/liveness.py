@@ -56,6 +56,23 @@ class Escape(enum.IntEnum):
     KEPT = 2  # a called function or closure can refer to it, or the result of an `if` in one branch
 
 
+Roots = ChainMap[Var, Var]  # a variable that is another name of a value -> the first name of this value
+
+
+def alias_roots(block: Block, outer: Roots) -> Roots:
+    """Return the variables of `block` and its enclosing blocks that are other names of a value, with its first name.
+
+    lower_shapes replaces these variables by the first name: `b` in `b = a` and in `b = match_cast(a, ...)`.
+
+    outer: the result for the enclosing blocks.
+    """
+    roots = outer.new_child()
+    for binding in block.bindings:
+        if isinstance(binding.value, Var):
+            roots[binding.var] = roots.get(binding.value, binding.value)
+    return roots
+
+
 @dataclass
 class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.

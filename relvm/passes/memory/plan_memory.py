@@ -35,7 +35,7 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
 from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, result_tensors
-from relvm.passes.memory.liveness import Fields, Value, tuple_fields
+from relvm.passes.memory.liveness import Fields, Roots, Value, alias_roots, tuple_fields
 from relvm.passes.pass_manager import module_pass
 
 
@@ -65,7 +65,7 @@ def plan_memory(module: Module) -> Module:
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
     planner = _Planner(kernels, declared_ranges(function))
-    return replace(function, body=planner.block(function.block, ChainMap(), frozenset()))
+    return replace(function, body=planner.block(function.block, ChainMap(), ChainMap(), frozenset()))
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
@@ -82,45 +82,48 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     kernels = dict(module.kernels)
     for function in module.functions:
         ranges = declared_ranges(function)
-        yield from _plans(function.name, function.block, ChainMap(), kernels, ranges, frozenset())
+        yield from _plans(function.name, function.block, ChainMap(), ChainMap(), kernels, ranges, frozenset())
 
 
 def _plans(
     place: str,
     block: Block,
     outer: Fields,
+    outer_roots: Roots,
     kernels: Mapping[str, object],
     ranges: Mapping[DimVar, Range],
     needed: frozenset[Var],
 ) -> Iterator[tuple[str, BlockPlan]]:
-    fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, kernels)
-    yield place, plan_block(block, fields, kernels, ranges, needed)
+    fields, roots = tuple_fields(block, outer), alias_roots(block, outer_roots)
+    needed_after = _needed_after_branches(block, needed, roots, kernels)
+    yield place, plan_block(block, fields, kernels, ranges, needed, roots)
     for binding in block.bindings:
         match binding.value:
             case If(_, Block() as then, Block() as orelse):
                 later = needed_after[binding.var]
                 for name, branch in (("then", then), ("else", orelse)):
-                    yield from _plans(f"{place}, {binding.var.name}: {name}", branch, fields, kernels, ranges, later)
+                    inner = f"{place}, {binding.var.name}: {name}"
+                    yield from _plans(inner, branch, fields, roots, kernels, ranges, later)
 
 
 def _needed_after_branches(
-    block: Block, needed: frozenset[Var], kernels: Mapping[str, object]
+    block: Block, needed: frozenset[Var], roots: Roots, kernels: Mapping[str, object]
 ) -> dict[Var, frozenset[Var]]:
-    """Return, for each `if` of a block, the variables that are used after it, in the block and outside of it.
+    """Return, for each `if` of a block, the roots of the variables that are used after it, in the block and outside.
 
     The set is empty if no kernel in the branches updates a tensor, because it is then not used.
     """
     found: dict[Var, frozenset[Var]] = {}
-    later = {*needed, *_variables(block.result)}
+    later = {*needed, *_used_roots(block.result, roots)}
     for binding in reversed(block.bindings):
         if isinstance(binding.value, If):
             found[binding.var] = frozenset(later) if _has_update(binding.value, kernels) else frozenset()
-        later |= _variables(binding.value)
+        later |= _used_roots(binding.value, roots)
     return found
 
 
-def _variables(expr: Expr) -> set[Var]:
-    return {item for item in walk(expr) if isinstance(item, Var)}
+def _used_roots(expr: Expr, roots: Roots) -> set[Var]:
+    return {roots.get(item, item) for item in walk(expr) if isinstance(item, Var)}
 
 
 def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
@@ -128,19 +131,20 @@ def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
     return any(isinstance(kernel, Kernel) and kernel.updated is not None for kernel in called)
 
 
-def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var]) -> dict[int, list[Var]]:
+def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var], roots: Roots) -> dict[int, list[Var]]:
     """Return, for each point of a block, the tuples of which an item is used there and nothing later.
 
     A tuple refers to its items, so that they could not be updated in place.  The result contains only parameters and
     variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
 
     own: the variables that the block binds.
-    needed: the variables that the enclosing blocks use after the block.
+    needed: the roots of the variables that the enclosing blocks use after the block.
+    roots: the result of `alias_roots` for the block.
     """
     last: dict[Var, int] = {}
     for point, binding in enumerate(block.bindings):
-        last |= dict.fromkeys(_variables(binding.value) - set(own), point)
-    kept = {*needed, *_variables(block.result)}
+        last |= dict.fromkeys(_used_roots(binding.value, roots) - set(own), point)
+    kept = {*needed, *_used_roots(block.result, roots)}
     dead: dict[int, list[Var]] = {}
     for var, point in last.items():
         if isinstance(var.type, TupleType) and isinstance(block.bindings[point].value, TupleItem) and var not in kept:
@@ -153,18 +157,24 @@ class _Planner:
         self.kernels = kernels
         self.ranges = ranges
 
-    def block(self, block: Block, outer: Fields, needed: frozenset[Var]) -> Block:
-        """Return `block` with allocations.   needed: the variables that the enclosing blocks use after it."""
-        fields, needed_after = tuple_fields(block, outer), _needed_after_branches(block, needed, self.kernels)
-        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed), block)
-        dead = _dead_tuples(block, placing.own, needed) if placing.plan.unshared else {}
+    def block(self, block: Block, outer: Fields, outer_roots: Roots, needed: frozenset[Var]) -> Block:
+        """Return `block` with allocations.
+
+        outer, outer_roots: the results of `tuple_fields` and `alias_roots` for the enclosing blocks.
+        needed: the roots of the variables that the enclosing blocks use after `block`.
+        """
+        fields, roots = tuple_fields(block, outer), alias_roots(block, outer_roots)
+        needed_after = _needed_after_branches(block, needed, roots, self.kernels)
+        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed, roots), block, roots)
+        dead = _dead_tuples(block, placing.own, needed, roots) if placing.plan.unshared else {}
         for point, binding in enumerate(block.bindings):
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
                 case value:
                     later = needed_after.get(binding.var, frozenset())
-                    inner = map_blocks(partial(self.block, outer=fields, needed=later), value)
+                    plan = partial(self.block, outer=fields, outer_roots=roots, needed=later)
+                    inner = map_blocks(plan, value)
                     placing.bindings.append(with_value(binding, inner))
             placing.kill(dead.get(point, ()), binding.var)
         return replace(block, bindings=tuple(placing.bindings))
@@ -173,8 +183,9 @@ class _Planner:
 class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
-    def __init__(self, plan: BlockPlan, block: Block) -> None:
+    def __init__(self, plan: BlockPlan, block: Block, roots: Roots) -> None:
         self.plan = plan
+        self.roots = roots
         self.own = {binding.var for binding in block.bindings}
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
@@ -210,7 +221,7 @@ class _BlockRewriter:
         if value in self.plan.unshared:
             given = self.plan.unshared[value]
             self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
-            if given not in self.own:  # insert_kills releases the others
+            if self.roots.get(given, given) not in self.own:  # insert_kills releases the others
                 self.kill((given,), var)
             return var
         storage, offset = self.plan.placement[value]
