@@ -30,7 +30,7 @@ EQUIVALENT = {
     "read_sections: never: section.id == 0": "nothing reads a section of that id; a second one would be refused",
     "read_strings: never: *count > INT32_MAX": "the table would take 16 GB",
     "read_functions: never: code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS": "a file of 2.8 GB",
-    "read_functions: never: counts[0] > INT32_MAX": "the table would take 64 GB",
+    "read_functions: never: counts[0] > MAX_FUNCTIONS": "the table would take 64 GB",
     "read_tensor: never: !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &computed_bytes)": (
         "the size stays -1, which no record may state; of strings the next check finds the same"
     ),

@@ -28,6 +28,7 @@ COMMANDS = {
     "show": ["--picture", "memory"],
     "compare": ["--modes", "reference,bytecode", "--target", "bytecode"],
     "debug": ["--random", "--target", "bytecode"],
+    "verify": ["--bits", "--target", "bytecode"],
 }
 PROGRAM_COMMANDS = ("run", "bench", "compare", "debug")  # in which --dim sets the sizes of random inputs
 

@@ -23,7 +23,7 @@ def test_constant_powers(dtype: str, exponent: int) -> None:
     with builder.function("main", [("x", type_)]) as (x,):
         builder.ret(builder.emit(ops.power(x, constant(np.array(exponent, dtype)))))
     executable = vm.build(builder.module(), "compiled")
-    calls = "pow(" in executable.source or "powf(" in executable.source or "rvm_power_" in executable.source
+    calls = "rvm_pow_" in executable.source or "rvm_power_" in executable.source
     assert calls == (exponent == 4)
     numbers = [0, 1, 2, 3, 7, 100] if dtype == "uint8" else [0, -1, 1, 2, -3, 7, 100]
     x = np.array(numbers, dtype)

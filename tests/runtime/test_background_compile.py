@@ -191,7 +191,7 @@ def test_a_compilation_under_way_ends_when_it_publishes_for_nobody(caplog: pytes
     gc.collect()
     released.set()
     wait_until_idle()
-    assert reached == ["end"] and not caplog.records
+    assert reached == ["end"] and not [record for record in caplog.records if record.name.startswith("relvm")]
 
 
 def test_executables_and_their_machines_are_freed_without_compiling(
