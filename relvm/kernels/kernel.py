@@ -58,6 +58,11 @@ class Kernel(Displayed):
     provenance: Provenance | None = None
     relations: tuple[tuple[AnyDim, AnyDim], ...] = ()
 
+    @property
+    def overwritable(self) -> tuple[int, ...]:
+        """The indices of the inputs that the output may overwrite, by `in_place` or `updated`."""
+        return self.in_place if self.updated is None else (*self.in_place, self.updated)
+
     def __str__(self) -> str:
         inputs, outputs = (", ".join(buffer.name for buffer in side) for side in (self.inputs, self.outputs))
         return f"<kernel {self.name}({inputs}) -> ({outputs}): {self.comment}>"

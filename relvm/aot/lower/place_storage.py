@@ -168,10 +168,9 @@ class _Planner:
             if not isinstance(statement, RunKernel):
                 continue
             kernel = self.module.kernels[statement.kernel]
-            updated = () if kernel.updated is None else (kernel.updated,)
-            for position in (*kernel.in_place, *updated):
+            for position in kernel.overwritable:
                 source, result = statement.storages[position], statement.storages[-1]
-                if position in updated and self.is_elsewhere(source, statement.storages, position):
+                if position == kernel.updated and self.is_elsewhere(source, statement.storages, position):
                     continue
                 if self.can_overwrite(source, result, point):
                     self.overwritten[result] = self.placed_storage(source)

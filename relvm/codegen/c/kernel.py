@@ -106,7 +106,7 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
 
 def pointer_declarations(kernel: Kernel) -> dict[str, str]:
     """Return the C declarations of the pointers to the elements of a kernel's inputs and outputs, by name."""
-    restrict = "" if kernel.in_place or kernel.updated is not None else "restrict "
+    restrict = "" if kernel.overwritable else "restrict "
     declared = {buffer.name: f"const {buffer.dtype.ctype} *{buffer.name}" for buffer in kernel.inputs}
     return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 

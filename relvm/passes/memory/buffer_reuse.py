@@ -22,7 +22,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from itertools import accumulate
-from types import MappingProxyType
 
 from relvm.data_classes import dataclass
 from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
@@ -31,7 +30,7 @@ from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType
 from relvm.ir.value_ranges import Range, range_of
 from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.arena_allocator import Request, align, lower_bound, plan_arena
-from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Liveness, Value, lifetimes
+from relvm.passes.memory.liveness import CALLS_OUT, Escape, Liveness, Scope, Value, lifetimes
 from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
@@ -110,34 +109,23 @@ class BlockPlan:
     unshared: dict[Value, Var] = field(default_factory=dict)
 
 
-def plan_block(
-    block: Block,
-    fields: Fields,
-    kernels: Mapping[str, object],
-    ranges: Mapping[DimVar, Range],
-    needed: Collection[Var] = (),
-    roots: Mapping[Var, Var] = MappingProxyType({}),
-) -> BlockPlan:
+def plan_block(block: Block, scope: Scope, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]) -> BlockPlan:
     """Return the memory plan of one block, without its inner blocks.
 
     Parameters
     ----------
     block
         A block of a module at stage LOWERED.
-    fields
-        The result of `tuple_fields` for the block.
+    scope
+        The scope of the block.
     kernels
         The module's kernels by name, which state the arguments that they may overwrite.
     ranges
         The known bounds of dimension variables.
-    needed
-        The variables that the enclosing blocks use after this block, by their roots.
-    roots
-        The result of `alias_roots` for the block.
     """
-    found = lifetimes(block, fields)
+    found = lifetimes(block, scope.fields)
     plan = BlockPlan()
-    slots, before = _make_slots(block, found, kernels, ranges, needed, roots, plan)
+    slots, before = _make_slots(block, found, kernels, ranges, scope, plan)
     timeline = _Timeline(block, found, slots, before, plan.unshared.keys())
     arenas, rest = timeline.plan_arenas(slots)
     plan.storages = sorted(
@@ -187,8 +175,7 @@ def _make_slots(
     liveness: Liveness,
     kernels: Mapping[str, object],
     ranges: Mapping[DimVar, Range],
-    needed: Collection[Var],
-    roots: Mapping[Var, Var],
+    scope: Scope,
     plan: BlockPlan,
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
@@ -201,8 +188,7 @@ def _make_slots(
     liveness: the lifetimes of the values.
     kernels: the module's kernels by name, which state the arguments that they may overwrite.
     ranges: the known bounds of dimension variables.
-    needed: the variables that the enclosing blocks use after this block, by their roots.
-    roots: the result of `alias_roots` for the block.
+    scope: the scope of the block.
     """
     own = {binding.var for binding in block.bindings}
     slots: list[BufferSlot] = []
@@ -219,8 +205,8 @@ def _make_slots(
                 for value, type_ in result_tensors(binding.var, call):
                     last, escape = liveness.last_use(value, point)
                     over = _find_overwritten_argument(call, kernel, slot_of, own, point)
-                    given = None if over else _find_updated_argument(call, kernel, liveness, roots, point)
-                    if given is not None and roots.get(given, given) not in needed:
+                    given = None if over else _find_updated_argument(call, kernel, liveness, scope, point)
+                    if given is not None:
                         plan.unshared[value] = given
                         continue
                     slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
@@ -253,8 +239,7 @@ def _find_overwritten_argument(
     if not isinstance(kernel, Kernel):
         return None
     slots = [slot_of.get(arg) if isinstance(arg, Var) else None for arg in call.args]
-    updated = () if kernel.updated is None else (kernel.updated,)
-    for position in (*kernel.in_place, *updated):
+    for position in kernel.overwritable:
         arg, slot = call.args[position], slots[position]
         if not isinstance(arg, Var) or slot is None or slot.last != point or slot.escape is not Escape.NONE:
             continue
@@ -268,12 +253,12 @@ def _find_overwritten_argument(
 
 
 def _find_updated_argument(
-    call: KernelCall, kernel: object, liveness: Liveness, roots: Mapping[Var, Var], point: int
+    call: KernelCall, kernel: object, liveness: Liveness, scope: Scope, point: int
 ) -> Var | None:
-    """Return the argument that a kernel call updates, if it is a variable that the block does not use afterwards, under
-    any of its names.
+    """Return the argument that a kernel call updates, if it is a variable whose value is not used afterwards, under any
+    name.
 
-    roots: the result of `alias_roots` for the block.
+    scope: the scope of the block.
     point: the point of the call.
     """
     if not isinstance(kernel, Kernel) or kernel.updated is None:
@@ -281,8 +266,9 @@ def _find_updated_argument(
     arg = call.args[kernel.updated]
     if not isinstance(arg, Var) or arg.type != call.type:
         return None
-    root = roots.get(arg, arg)
-    if sum(isinstance(other, Var) and roots.get(other, other) is root for other in call.args) > 1:
+    root = scope.root(arg)
+    is_passed_twice = sum(isinstance(other, Var) and scope.root(other) is root for other in call.args) > 1
+    if is_passed_twice or root in scope.needed:
         return None
     last, escape = liveness.last_use(root, point)
     return arg if last == point and escape is not Escape.RESULT else None

@@ -74,6 +74,28 @@ def alias_roots(block: Block, outer: Roots) -> Roots:
 
 
 @dataclass
+class Scope:
+    """What is known of the variables that a block and its enclosing blocks bind.
+
+    fields: the result of `tuple_fields` for the block.
+    roots: the result of `alias_roots` for the block.
+    needed: the roots of the variables that the enclosing blocks use after the block.
+    """
+
+    fields: Fields = field(default_factory=ChainMap)
+    roots: Roots = field(default_factory=ChainMap)
+    needed: frozenset[Var] = frozenset()
+
+    def enter(self, block: Block, needed: frozenset[Var]) -> Scope:
+        """Return the scope of `block`, an inner block.   needed: see `Scope.needed`."""
+        return Scope(tuple_fields(block, self.fields), alias_roots(block, self.roots), needed)
+
+    def root(self, var: Var) -> Var:
+        """Return the first name of the value of `var`."""
+        return self.roots.get(var, var)
+
+
+@dataclass
 class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 

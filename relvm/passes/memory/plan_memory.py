@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,6 @@ from relvm.ir.expr import (
     BuiltinCall,
     DTypeValue,
     Expr,
-    Function,
     If,
     KernelCall,
     KernelRun,
@@ -35,7 +33,7 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
 from relvm.kernels.kernel import Kernel
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, result_tensors
-from relvm.passes.memory.liveness import Fields, Roots, Value, alias_roots, tuple_fields
+from relvm.passes.memory.liveness import Scope, Value
 from relvm.passes.pass_manager import module_pass
 
 
@@ -59,13 +57,19 @@ def plan_memory(module: Module) -> Module:
     relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
     """
     kernels = dict(module.kernels)
-    functions = tuple(_function(function, kernels) for function in module.functions)
-    return module.with_functions(functions)
+    updating = _updating(kernels)
+    functions = []
+    for function in module.functions:
+        planner = _Planner(kernels, updating, declared_ranges(function))
+        functions.append(replace(function, body=planner.block(function.block, Scope(), frozenset())))
+    return module.with_functions(tuple(functions))
 
 
-def _function(function: Function, kernels: Mapping[str, object]) -> Function:
-    planner = _Planner(kernels, declared_ranges(function))
-    return replace(function, body=planner.block(function.block, ChainMap(), ChainMap(), frozenset()))
+def _updating(kernels: Mapping[str, object]) -> frozenset[str]:
+    """Return the names of the kernels that update an argument."""
+    return frozenset(
+        name for name, kernel in kernels.items() if isinstance(kernel, Kernel) and kernel.updated is not None
+    )
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
@@ -80,71 +84,30 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
         A module at stage LOWERED.
     """
     kernels = dict(module.kernels)
+    updating = _updating(kernels)
     for function in module.functions:
-        ranges = declared_ranges(function)
-        yield from _plans(function.name, function.block, ChainMap(), ChainMap(), kernels, ranges, frozenset())
+        planner = _Planner(kernels, updating, declared_ranges(function))
+        yield from planner.plans(function.name, function.block, Scope(), frozenset())
 
 
-def _plans(
-    place: str,
-    block: Block,
-    outer: Fields,
-    outer_roots: Roots,
-    kernels: Mapping[str, object],
-    ranges: Mapping[DimVar, Range],
-    needed: frozenset[Var],
-) -> Iterator[tuple[str, BlockPlan]]:
-    fields, roots = tuple_fields(block, outer), alias_roots(block, outer_roots)
-    needed_after = _needed_after_branches(block, needed, roots, kernels)
-    yield place, plan_block(block, fields, kernels, ranges, needed, roots)
-    for binding in block.bindings:
-        match binding.value:
-            case If(_, Block() as then, Block() as orelse):
-                later = needed_after[binding.var]
-                for name, branch in (("then", then), ("else", orelse)):
-                    inner = f"{place}, {binding.var.name}: {name}"
-                    yield from _plans(inner, branch, fields, roots, kernels, ranges, later)
+def _used_roots(expr: Expr, scope: Scope) -> set[Var]:
+    """Return the roots of the variables that occur in an expression."""
+    return {scope.root(item) for item in walk(expr) if isinstance(item, Var)}
 
 
-def _needed_after_branches(
-    block: Block, needed: frozenset[Var], roots: Roots, kernels: Mapping[str, object]
-) -> dict[Var, frozenset[Var]]:
-    """Return, for each `if` of a block, the roots of the variables that are used after it, in the block and outside.
-
-    The set is empty if no kernel in the branches updates a tensor, because it is then not used.
-    """
-    found: dict[Var, frozenset[Var]] = {}
-    later = {*needed, *_used_roots(block.result, roots)}
-    for binding in reversed(block.bindings):
-        if isinstance(binding.value, If):
-            found[binding.var] = frozenset(later) if _has_update(binding.value, kernels) else frozenset()
-        later |= _used_roots(binding.value, roots)
-    return found
-
-
-def _used_roots(expr: Expr, roots: Roots) -> set[Var]:
-    return {roots.get(item, item) for item in walk(expr) if isinstance(item, Var)}
-
-
-def _has_update(expr: Expr, kernels: Mapping[str, object]) -> bool:
-    called = (kernels.get(item.kernel) for item in walk(expr) if isinstance(item, KernelCall))
-    return any(isinstance(kernel, Kernel) and kernel.updated is not None for kernel in called)
-
-
-def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var], roots: Roots) -> dict[int, list[Var]]:
+def _dead_tuples(block: Block, own: Collection[Var], scope: Scope) -> dict[int, list[Var]]:
     """Return, for each point of a block, the tuples of which an item is used there and nothing later.
 
     A tuple refers to its items, so that they could not be updated in place.  The result contains only parameters and
     variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
 
     own: the variables that the block binds.
-    needed: the roots of the variables that the enclosing blocks use after the block.
-    roots: the result of `alias_roots` for the block.
+    scope: the scope of the block.
     """
     last: dict[Var, int] = {}
     for point, binding in enumerate(block.bindings):
-        last |= dict.fromkeys(_used_roots(binding.value, roots) - set(own), point)
-    kept = {*needed, *_used_roots(block.result, roots)}
+        last |= dict.fromkeys(_used_roots(binding.value, scope) - set(own), point)
+    kept = {*scope.needed, *_used_roots(block.result, scope)}
     dead: dict[int, list[Var]] = {}
     for var, point in last.items():
         if isinstance(var.type, TupleType) and isinstance(block.bindings[point].value, TupleItem) and var not in kept:
@@ -153,39 +116,75 @@ def _dead_tuples(block: Block, own: Collection[Var], needed: frozenset[Var], roo
 
 
 class _Planner:
-    def __init__(self, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]) -> None:
+    """Planner of the memory of a function.
+
+    updating: the names of the kernels that update an argument.
+    """
+
+    def __init__(self, kernels: Mapping[str, object], updating: frozenset[str], ranges: Mapping[DimVar, Range]) -> None:
         self.kernels = kernels
+        self.updating = updating
         self.ranges = ranges
 
-    def block(self, block: Block, outer: Fields, outer_roots: Roots, needed: frozenset[Var]) -> Block:
+    def plans(self, place: str, block: Block, outer: Scope, needed: frozenset[Var]) -> Iterator[tuple[str, BlockPlan]]:
+        """Yield the plan of `block` and of its inner blocks, as `memory_plans` does.   place: where the block is."""
+        scope = outer.enter(block, needed)
+        yield place, plan_block(block, scope, self.kernels, self.ranges)
+        needed_after = self.needed_after_branches(block, scope)
+        for binding in block.bindings:
+            match binding.value:
+                case If(_, Block() as then, Block() as orelse):
+                    later = needed_after.get(binding.var, frozenset())
+                    for name, branch in (("then", then), ("else", orelse)):
+                        yield from self.plans(f"{place}, {binding.var.name}: {name}", branch, scope, later)
+
+    def block(self, block: Block, outer: Scope, needed: frozenset[Var]) -> Block:
         """Return `block` with allocations.
 
-        outer, outer_roots: the results of `tuple_fields` and `alias_roots` for the enclosing blocks.
+        outer: the scope of the enclosing block.
         needed: the roots of the variables that the enclosing blocks use after `block`.
         """
-        fields, roots = tuple_fields(block, outer), alias_roots(block, outer_roots)
-        needed_after = _needed_after_branches(block, needed, roots, self.kernels)
-        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges, needed, roots), block, roots)
-        dead = _dead_tuples(block, placing.own, needed, roots) if placing.plan.unshared else {}
+        scope = outer.enter(block, needed)
+        placing = _BlockRewriter(plan_block(block, scope, self.kernels, self.ranges), block, scope)
+        needed_after = self.needed_after_branches(block, scope)
+        dead = _dead_tuples(block, placing.own, scope) if placing.plan.unshared else {}
         for point, binding in enumerate(block.bindings):
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
                 case value:
                     later = needed_after.get(binding.var, frozenset())
-                    plan = partial(self.block, outer=fields, outer_roots=roots, needed=later)
-                    inner = map_blocks(plan, value)
+                    inner = map_blocks(partial(self.block, outer=scope, needed=later), value)
                     placing.bindings.append(with_value(binding, inner))
             placing.kill(dead.get(point, ()), binding.var)
         return replace(block, bindings=tuple(placing.bindings))
+
+    def needed_after_branches(self, block: Block, scope: Scope) -> dict[Var, frozenset[Var]]:
+        """Return, for each `if` of a block, the roots of the variables that are used after it, in the block and
+        outside.
+
+        An `if` in whose branches no kernel updates an argument is left out, because the roots are then not used.
+        """
+        found: dict[Var, frozenset[Var]] = {}
+        if not self.updating or not any(isinstance(binding.value, If) for binding in block.bindings):
+            return found
+        later = {*scope.needed, *_used_roots(block.result, scope)}
+        for binding in reversed(block.bindings):
+            if isinstance(binding.value, If) and self.updates(binding.value):
+                found[binding.var] = frozenset(later)
+            later |= _used_roots(binding.value, scope)
+        return found
+
+    def updates(self, expr: Expr) -> bool:
+        return any(isinstance(item, KernelCall) and item.kernel in self.updating for item in walk(expr))
 
 
 class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
-    def __init__(self, plan: BlockPlan, block: Block, roots: Roots) -> None:
+    def __init__(self, plan: BlockPlan, block: Block, scope: Scope) -> None:
         self.plan = plan
-        self.roots = roots
+        self.scope = scope
         self.own = {binding.var for binding in block.bindings}
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
@@ -221,7 +220,7 @@ class _BlockRewriter:
         if value in self.plan.unshared:
             given = self.plan.unshared[value]
             self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
-            if self.roots.get(given, given) not in self.own:  # insert_kills releases the others
+            if self.scope.root(given) not in self.own:  # insert_kills releases the others
                 self.kill((given,), var)
             return var
         storage, offset = self.plan.placement[value]
