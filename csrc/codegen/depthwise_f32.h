@@ -247,7 +247,7 @@ static inline void rvm_plane_sums(const rvm_plane_taps *taps, const float *x, co
     rvm_plane_in_registers(taps, 1, 0, x + i, weights, masks + i, sums + i);
 }
 
-/* Computes the sums of four consecutive planes, each of which fits a vector. */
+/* Computes the sums of four consecutive planes.  Each plane fits a vector. */
 static inline void rvm_four_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights,
                                        const int32_t *masks, float *sums) {
   rvm_plane_in_registers(taps, 4, 1, x, weights, masks, sums);
@@ -304,9 +304,9 @@ static inline void rvm_convolve_planes(const rvm_planes_f32_arguments *args) {
    `size` elements.  sums[p * stride + i * width + j] becomes the sum of the products of the weights of plane p with the
    elements that the window reads if its upper left corner is at (i - pad_y, j - pad_x); elements outside the plane are
    0.  The stride is height * width, rounded up to a multiple of RVM_TILE_STEP; elements between the planes are also
-   written.  order: the window positions in order of addition, at most RVM_PLANE_TAPS.  masks, copy: memory for taps *
-   stride elements, and for a plane with the elements around it that a window can reach: stride, plus the largest and
-   minus the smallest distance from an element to one that the window reads, as far as these have that sign. */
+   written.  order: the window positions in order of addition, at most RVM_PLANE_TAPS.  masks: memory for taps * stride
+   elements.  copy: memory for a plane and what is read around it: `stride` elements, and as many as the window reaches
+   before the first element of the plane and after the last one. */
 RVM_OUT_OF_LINE(void rvm_planes_f32(const rvm_planes_f32_arguments *args), rvm_convolve_planes(args);)
 
 #endif

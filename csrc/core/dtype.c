@@ -5,7 +5,7 @@ static const struct {
   char name[12];
   rvm_dltype dl;
 } dtypes[] = {
-/* An element of dtype str is a pointer, whatever the size of pointers. */
+/* An element of dtype str has the size of a pointer, which depends on the processor. */
 #define DTYPE(name, code, bits, ctype, numpy) \
   {#name, {code, RVM_DTYPE_##name == RVM_DTYPE_str ? 8 * sizeof(ctype) : bits, 1}},
 #include "dtypes.def"

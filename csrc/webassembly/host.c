@@ -242,7 +242,7 @@ EXPORT(relvm_packed_strings) void *relvm_packed_strings(const rvm_value *value, 
   return packed;
 }
 
-/* Stores what the loader reads of an object:
+/* Stores the members of an object that relvm.js needs:
      tensor: dtype, rank, address of the dimensions, address of the elements, size of the elements in bytes
      shape: rank, address of the dimensions
      tuple, list: number of items, address of the items

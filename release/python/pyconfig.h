@@ -1,5 +1,6 @@
-/* pyconfig.h: what the headers of Python's limited API read of pyconfig.h, for the systems that release/wheels.py
-   builds for.  It replaces the pyconfig.h of the Python that runs the build, which describes that one system. */
+/* pyconfig.h: the macros of pyconfig.h that the headers of Python's limited API use, for the systems that
+   release/wheels.py builds for.  It replaces the pyconfig.h of the Python that runs the build, which describes that one
+   system. */
 #ifndef RELVM_RELEASE_PYCONFIG_H
 #define RELVM_RELEASE_PYCONFIG_H
 

@@ -255,7 +255,7 @@ class _Folder:
         underflow.
         """
         arg = call.args[index]
-        if not _is_moderate(factor) or not isinstance(arg, Constant):
+        if not _is_within(_LARGE_FACTOR, factor[factor != 0]) or not isinstance(arg, Constant):
             return None
         if arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared:
             return None
@@ -300,30 +300,30 @@ class _Folder:
             inner = self.single_use_call(x)
             if not isinstance(x, Var) or inner is None or (found := match_factor(inner)) is None:
                 return None
-            term = combine(np.divide, shift, found[1], call.known_element_type) if _is_small(found[1]) else None
-            return None if term is None else (x, expr, found[1], {expr: ops.add(found[0], term)})
+            scaled, factor = found
+            if not _is_within(_SMALL_FACTOR, factor):
+                return None
+            term = combine(np.divide, shift, factor, call.known_element_type)
+            return None if term is None else (x, expr, factor, {expr: ops.add(scaled, term)})
         if call.op is not ops.multiply or not call.known_element_type.is_float:
             return None
         for index, side in enumerate(call.args):
             inner = self.single_use_call(side)
             found = match_factor(inner) if inner is not None else None
-            if found is not None and isinstance(side, Var) and found[1].size == 1 and _is_small(found[1]):
-                args = (*call.args[:index], found[0], *call.args[index + 1 :])
-                factor = found[1].reshape((1,) * call.tensor_type.known_rank)
+            if found is None or not isinstance(side, Var):
+                continue
+            x, factor = found
+            if factor.size == 1 and _is_within(_SMALL_FACTOR, factor):
+                args = (*call.args[:index], x, *call.args[index + 1 :])
+                factor = factor.reshape((1,) * call.tensor_type.known_rank)
                 return side, expr, factor, {expr: replace(call, args=args)}
         return None
 
 
-def _is_moderate(factor: np.ndarray) -> bool:
-    """Return whether the factor is not so large or small that it could change which numbers overflow or underflow."""
+def _is_within(limit: float, factor: np.ndarray) -> bool:
+    """Return whether the absolute value of each element of the factor is from 1 / limit to limit."""
     size = np.abs(factor)
-    return bool((((size <= _LARGE_FACTOR) & (size >= 1 / _LARGE_FACTOR)) | (size == 0)).all())
-
-
-def _is_small(factor: np.ndarray) -> bool:
-    """Return whether a product or sum without the factor overflows or underflows only if it nearly did so with it."""
-    size = np.abs(factor)
-    return bool(((size <= _SMALL_FACTOR) & (size >= 1 / _SMALL_FACTOR)).all())
+    return bool(((size <= limit) & (size >= 1 / limit)).all())
 
 
 def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:

@@ -252,7 +252,7 @@ def loop(n: i64, x: f32[512, 512], row: f32[1, 512]) -> f32[512, 512] {
 
 def main(n: i64, x: f32[512, 512], row: f32[1, 512]) -> f32[512, 512] = @loop(n, x, row)
 """
-# What the rest of the loop does with the tensor.
+# The rest of the loop's body, by what it does with the tensor.
 _IN_PLACE = {
     "nothing": "return @loop(n - 1, y, row)",
     "an update in a branch": """z = if n < 3 then {

@@ -184,12 +184,20 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
                     result.store(k, (number / groups, filter_, position), sums[i * lanes + j])
 
 
+def _taps_by_size(shape: _BlockLayout, max_size: int) -> dict[int, list[int]]:
+    """Return the groups of `shape.tap_groups`: the number of window positions in a group -> the first position of each
+    group of this size, in the order of addition."""
+    firsts: dict[int, list[int]] = {}
+    for first, size in shape.tap_groups(max_size):
+        firsts.setdefault(size, []).append(first)
+    return firsts
+
+
 def _tap_order(shape: _BlockLayout) -> list[int]:
     """Return the window positions in the order in which `_make_convolve` adds their products."""
-    groups: dict[int, list[int]] = {}
-    for first, count in shape.tap_groups(_ROWS):
-        groups.setdefault(count, []).extend(first + row * shape.step * shape.sizes[1] for row in range(count))
-    return list(itertools.chain.from_iterable(groups.values()))
+    below = shape.step * shape.sizes[1]  # the distance between the positions of a group
+    groups = _taps_by_size(shape, _ROWS)
+    return [first + row * below for size, firsts in groups.items() for first in firsts for row in range(size)]
 
 
 def can_write_planes(x: Buffer, w: Buffer, window: Window, dims: Sequence[AnyDim]) -> bool:
@@ -301,10 +309,11 @@ def _make_convolve(
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
     """
-    groups: dict[int, list[tuple[int, int]]] = {}  # number of positions -> plane and first position of each column
-    for plane in range(shape.channels):
-        for tap, below in shape.tap_groups(1 if is_line else _ROWS):
-            groups.setdefault(below, []).append((plane, tap))
+    # The number of positions of a group -> the plane and the first position of each group of this size.
+    groups = {
+        size: list(itertools.product(range(shape.channels), firsts))
+        for size, firsts in _taps_by_size(shape, 1 if is_line else _ROWS).items()
+    }
     count = sum(map(len, groups.values()))
     offsets, firsts = k.allocate("offsets", I64, (count,)), k.allocate("firsts", I64, (count,))
     for number, (plane, tap) in enumerate(itertools.chain.from_iterable(groups.values())):
