@@ -448,6 +448,9 @@ class _Inference:
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
         known = value.type if expected is None or _is_wider(expected, value.type) else expected
         self.vars[var] = var if var.type == known else replace(var, type=known)
+        if known != value.type and isinstance(value, OpCall):  # passes rely on the type of an operator's result
+            inferred = Var(var.name, type=value.type, origins=var.origins)
+            return [Binding(inferred, value), Binding(self.vars[var], inferred)]
         return [replace(binding, var=self.vars[var], value=value)]
 
     def conditional(self, expr: If) -> If:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.modes import MODES, plain
+from support.modes import MODES, assert_same_bits, plain
 
 from relvm import vm
 from relvm.errors import RelvmTypeError, RelvmVerifyError
@@ -136,3 +136,20 @@ def test_an_annotation_of_an_optional_is_kept() -> None:
     text = "def main(x: f32[n]) => object {\n  r: optional[f32[n]] = x\n  return r\n}\n"
     (binding,) = infer_types(parse_module(text)).functions[0].block.bindings
     assert str(binding.var.type) == "optional[f32[n]]"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("optional[f32[n]]", "add(x, x)"),
+        ("optional[f32[n]]", "reshape(x, shape(n))"),
+        ("optional[f32[_]]", "if i == 0 then add(x, x) else x"),
+        ("(optional[f32[n]], i64)", "(add(x, x), i)"),
+    ],
+)
+def test_results_of_operators_can_be_annotated_as_optionals(annotation: str, value: str) -> None:
+    first, second = (
+        results(parse_module(f"def main(x: f32[n], i: i64) => object {{\n  {r} = {value}\n  return r\n}}\n"), X, 0)
+        for r in (f"r: {annotation}", "r")
+    )
+    assert_same_bits(first, second)
