@@ -231,6 +231,13 @@ def test_a_squeeze_of_whatever_has_size_1() -> None:
         against_onnx(proto, np.ones((rows, 1, 4), np.float32))
 
 
+def test_a_squeeze_of_two_unknown_sizes() -> None:
+    nodes = [helper.make_node("Squeeze", ["x"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=0)]
+    proto = make_model(nodes, [("x", F, ["n", "m", 1, 4])], ["y"])
+    for rows, columns in ((1, 1), (1, 3), (3, 1), (2, 3), (0, 1)):
+        against_onnx(proto, np.ones((rows, columns, 1, 4), np.float32))
+
+
 def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
     then = branch("then", [helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)], "a")
     orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")

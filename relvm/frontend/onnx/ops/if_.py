@@ -133,7 +133,11 @@ def import_into_branches(
     def build_branch(import_node: Callable[[ImportContext], list[Value]]) -> Block:
         inner = graph.nested_context()
         inner.rank_splits += 1
-        inner.values.update(zip(outputs, import_node(inner), strict=True))
+        try:
+            values = import_node(inner)
+        except RankSplit as nested:  # the ranks depend on another condition, too
+            return inner.finish_block(import_into_branches(inner, nested, outputs, nodes, names))
+        inner.values.update(zip(outputs, values, strict=True))
         return inner.finish_block(inner.import_nodes(nodes, names))
 
     then, orelse = _build_branches(graph, [partial(build_branch, import_node) for import_node in split.branches])

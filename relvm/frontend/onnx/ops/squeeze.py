@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import relvm.ops as ops
+from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.dynamic_axes import axis_mask, unmasked_elements
 from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, known_count, run_time_sizes
 from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import DimValue, Expr, PrimCall, prim
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import PrimType
+from relvm.ir.value_ranges import range_of
 
 
 @converts("Squeeze")
@@ -24,7 +25,7 @@ def _squeeze(node: OnnxNode) -> Expr:
         axes = node.known_array(1, "axes").tolist() if node.has(1) else None
     x = node.tensor(0)
     if axes is None:
-        return _squeeze_all(node, x)
+        return _squeeze_all(node.graph, x)
     if x.tensor_type.shape is not None:  # a size not proven to be 1 is checked at run time
         dims = list(x.tensor_type.shape)
         for axis in axes:
@@ -43,22 +44,34 @@ def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
     return x.reshape(*run_time_sizes(unmasked_elements(sizes, is_chosen, rank - count)))
 
 
-def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
+def _squeeze_all(graph: ImportContext, x: Expr, kept: frozenset[int] = frozenset()) -> Expr:
     """Convert a Squeeze without axes, which removes every axis of size 1.
 
-    If exactly one size is symbolic, raise RankSplit.  The rest of the graph is then imported for both cases: the size
-    is 1, or it is not.
+    If the size of an axis is symbolic and can be 1, raise RankSplit.  The rest of the graph is then imported for both
+    cases: the size is 1, or it is not.
+
+    kept: axes whose sizes are symbolic and not 1.
     """
-    dims = x.tensor_type.shape or ()
-    symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
-    if len(symbolic) != 1 or node.graph.rank_splits >= MAX_RANK_SPLITS:
+    dims = x.tensor_type.shape
+    if dims is None:
         return ops.squeeze(x)
-    (axis,) = symbolic
-    single = node.emit(PrimCall("eq", (DimValue(dims[axis]), prim(1)), type=PrimType(BOOL)))
-    others = tuple(i for i, dim in enumerate(dims) if dim == 1)
+    undecided = [axis for axis, dim in enumerate(dims) if axis not in kept and _is_undecided(dim)]
+    if not undecided or graph.rank_splits >= MAX_RANK_SPLITS:
+        return ops.squeeze(x, axes=None if undecided else tuple(i for i, dim in enumerate(dims) if dim == 1))
+    axis = undecided[0]
+    is_one = graph.emit(PrimCall("eq", (DimValue(dims[axis]), prim(1)), type=PrimType(BOOL)), "is_one")
 
-    def without(graph: Any) -> list[Expr]:
-        one = graph.with_shape(x, (*dims[:axis], 1, *dims[axis + 1 :]))
-        return [graph.emit(ops.squeeze(one), "squeezed")]
+    def squeezed(branch: ImportContext) -> list[Expr]:
+        one = branch.with_shape(x, (*dims[:axis], 1, *dims[axis + 1 :]))
+        return [branch.emit(_squeeze_all(branch, one, kept), "squeezed")]
 
-    raise RankSplit(single, (without, lambda graph: [graph.emit(ops.squeeze(x, axes=others), "squeezed")]))
+    def unsqueezed(branch: ImportContext) -> list[Expr]:
+        return [branch.emit(_squeeze_all(branch, x, kept | {axis}), "squeezed")]
+
+    raise RankSplit(is_one, (squeezed, unsqueezed))
+
+
+def _is_undecided(dim: AnyDim) -> bool:
+    """Return whether only a run knows if `dim` is 1."""
+    sizes = range_of(dim, {})
+    return sizes.low <= 1 <= sizes.high and sizes.low != sizes.high
