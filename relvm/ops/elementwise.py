@@ -267,23 +267,46 @@ power = arithmetic("power", _numpy_power, _power, neutral=lambda dtype: 1)(
 )
 
 
-def _extreme(is_first: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
+_Comparison = Callable[[Scalar, Scalar], Scalar]
+
+
+def _extreme(is_beyond: _Comparison, reaches: _Comparison) -> Callable[[Scalar, Scalar], Scalar]:
+    """Return the function for `maximum` or `minimum`: x if is_beyond(x, y) or x is NaN, otherwise y.
+
+    reaches(x, y): whether x and y are equal, or x is beyond y.
+    """
+
+    def is_number(scalar: Scalar) -> bool:
+        return not scalar.dtype.is_float or (isinstance(scalar, Literal) and scalar.value == scalar.value)
+
     def point(x: Scalar, y: Scalar) -> Scalar:
-        chosen = is_first(x, y)
-        return select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
+        if is_number(x):
+            return select(is_beyond(x, y), x, y)
+        if is_number(y):  # comparisons are false if x is NaN; processors have an instruction for the strict one
+            is_zero = isinstance(y, Literal) and y.value == 0  # -0 and 0 are equal, but have different bits
+            return select((reaches if is_zero else is_beyond)(y, x), y, x)
+        return select(is_beyond(x, y).logical_or(x.ne(x)), x, y)
 
     return point
 
 
 maximum = arithmetic(
-    "maximum", np.maximum, _extreme(lambda x, y: x > y), commutative=True, neutral=lambda dtype: dtype.lowest
+    "maximum",
+    np.maximum,
+    _extreme(lambda x, y: x > y, lambda x, y: x >= y),
+    commutative=True,
+    neutral=lambda dtype: dtype.lowest,
 )(
     "The larger of x and y, elementwise; NaN where x or y is NaN.",
     "ONNX Max-13; NaN: NumPy",
     "x=[1, 5, 3], y=[4, 2, 3] -> [4 5 3]",
 )
 minimum = arithmetic(
-    "minimum", np.minimum, _extreme(lambda x, y: x < y), commutative=True, neutral=lambda dtype: dtype.highest
+    "minimum",
+    np.minimum,
+    _extreme(lambda x, y: x < y, lambda x, y: x <= y),
+    commutative=True,
+    neutral=lambda dtype: dtype.highest,
 )(
     "The smaller of x and y, elementwise; NaN where x or y is NaN.",
     "ONNX Min-13; NaN: NumPy",
