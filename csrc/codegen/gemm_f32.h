@@ -20,18 +20,6 @@ static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
   if (args->dst != args->src) memcpy(args->dst, args->src, (size_t)args->bytes);
 }
 
-/* Asks the processor to move rows of a matrix to the L2 cache, and does not wait for them. */
-static inline RVM_UNUSED void rvm_prefetch_f32(const rvm_prefetch_f32_arguments *args) {
-#ifdef __GNUC__
-  enum { LINE = 64 / sizeof(float) }; /* the floats of a cache line */
-  const float *row = args->x;
-  for (int64_t r = 0; r < args->rows; r++, row += args->x_stride)
-    for (int64_t j = 0; j < args->columns; j += LINE) __builtin_prefetch(row + j, 0, 2);
-#else
-  (void)args;
-#endif
-}
-
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)
 #define RVM_SHUFFLES

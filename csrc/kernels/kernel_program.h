@@ -12,7 +12,7 @@
 
 enum {
   RVM_NO_REGISTER = 0xffff, /* the operand `mask` of an instruction without a mask */
-  RVM_KERNEL_VERSION = 1,
+  RVM_KERNEL_VERSION = 2,
   RVM_KERNEL_OPERANDS = 7, /* most operands of an instruction */
 };
 

@@ -491,15 +491,6 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_prefetch_f32(rvm_prefetch_f32_arguments args, const rvm_prefetch_f32_buffers *buffers,
-                                const rvm_micro_watch *watch) {
-  EXPECT_WORK((double)args.rows * (double)args.columns, RVM_MICRO_PORTION);
-  EXPECT_RANGE(x, 0, args.columns > 0 && args.rows > 0 ? last_offset(args.rows, args.x_stride) + args.columns : 0);
-  SPEND(args.rows + args.rows * args.columns / 8);
-  rvm_prefetch_f32(&args);
-  return RVM_MICRO_DONE;
-}
-
 static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm_transposed_tile_buffers *buffers,
                                    const rvm_micro_watch *watch) {
   const int64_t size = RVM_TRANSPOSED_TILE * RVM_TRANSPOSED_TILE;

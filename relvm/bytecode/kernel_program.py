@@ -9,7 +9,7 @@ import numpy as np
 from relvm.data_classes import dataclass
 from relvm.errors import RelvmFormatError
 
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<16I")
 _OPERANDS = 7
 _EXACT_FMA = 1  # a flag in the header

@@ -25,7 +25,7 @@ from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import one_per_element
-from relvm.kernels.gemm.gemm import Matrix, PackOnTheFly, gemm
+from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, clip_to_block, size_of_block
 from relvm.ops.matmul import two_loops
@@ -143,7 +143,7 @@ def _panel_arguments(
 def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, columns: int, bits: int, block: int) -> None:
     a, b, _, _ = inputs
     depth, nothing = a.shape[-1], Literal(0, I64)
-    left = Matrix(a, nothing, Literal(depth, I64), Literal(1, I64))
+    left = Lhs(a, nothing, Literal(depth, I64), Literal(1, I64))
     rows = k.size((product(a.shape[:-1]),))
 
     def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar, pitch: Scalar) -> None:

@@ -17,7 +17,7 @@ from relvm.kernels.conv.sliding_window import window_of
 from relvm.kernels.conv.window_product import can_multiply_windows, multiply_windows
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import Matrix, Prepacked, gemm, panel_width
+from relvm.kernels.gemm.gemm import Lhs, Prepacked, gemm, panel_width
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
@@ -44,7 +44,7 @@ def _conv_packed(
 def _multiply_images(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, filters: int) -> None:
     """Generate a convolution with one window for each image, which is a matrix product of images and weights."""
     zero, depth = Literal(0, I64), k.size(x.shape[1:])
-    left, right = Matrix(x, zero, depth, Literal(1, I64)), Prepacked(w, zero)
+    left, right = Lhs(x, zero, depth, Literal(1, I64)), Prepacked(w, zero)
     sizes = (k.size(x.shape[:1]), Literal(filters, I64), depth)
     gemm(k, (), sizes, panel_width(filters), result, lambda place: (left, right, lambda i, j: (i, j, zero)))
 

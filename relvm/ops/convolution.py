@@ -33,7 +33,7 @@ from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
     ROWS,
     Counters,
-    Matrix,
+    Lhs,
     PackOnTheFly,
     clear_padding_columns,
     copy_run,
@@ -80,7 +80,7 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     sizes = (filters, k.size((x.shape[0] * indices if in_lines else indices,)), k.size((depth,)))
     width = run_time_panel_width(k, constant_value(sizes[1]) if in_lines else indices)
 
-    def operands(place: tuple[Scalar, ...]) -> tuple[Matrix, PackOnTheFly, Counters]:
+    def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         *images, group = place
         at_w = k.let("at_w", group * filters * k.size((depth,)))
         first = images[0] * groups + group if images else group
@@ -94,7 +94,7 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
             image, position = (*images, *column)
             return image, group * filters + i, position
 
-        return Matrix(w, at_w, k.size((depth,)), Literal(1, I64)), right, counters
+        return Lhs(w, at_w, k.size((depth,)), Literal(1, I64)), right, counters
 
     batch = (groups,) if in_lines else (x.shape[0], groups)
     gemm(k, batch, sizes, width, result, operands, known_size(indices) if in_lines else None)

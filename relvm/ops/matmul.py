@@ -16,7 +16,7 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import (
     Counters,
-    Matrix,
+    Lhs,
     PackOnTheFly,
     Prepacked,
     gemm,
@@ -48,15 +48,15 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     width = run_time_panel_width(k, columns)
 
-    def starts(counters: tuple[Scalar, ...]) -> tuple[Matrix, Scalar]:
+    def starts(counters: tuple[Scalar, ...]) -> tuple[Lhs, Scalar]:
         at_a, at_b = (k.let("start", batch_start(counters, batch, shape)) for shape in (left, right))
         one = Literal(1, I64)
-        return Matrix(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
+        return Lhs(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
 
     def indices(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
 
-    def operands(counters: tuple[Scalar, ...]) -> tuple[Matrix, PackOnTheFly, Counters]:
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
         if transpose_b:
             copied = pack_from_column_major(k, b, at_b, depth_)
@@ -71,7 +71,7 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
         _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: indices(tuple(counters), i, j))
 
 
-def _dot_products(k: KernelBuilder, sizes, left: Matrix, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
+def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
     """Generate the dot products of all rows of `left` with all rows of b.
 
     Both matrices are read sequentially, without packing, which is faster if `left` has few rows.
@@ -176,7 +176,7 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
     a, b = inputs
     depth, rows = a.shape[-1], product(a.shape[:-1])
     zero, deep = Literal(0, I64), k.size((depth,))
-    left, right = Matrix(a, zero, deep, Literal(1, I64)), Prepacked(b, zero)
+    left, right = Lhs(a, zero, deep, Literal(1, I64)), Prepacked(b, zero)
     sizes = (k.size((rows,)), Literal(columns, I64), deep)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from relvm.bytecode.kernel_printer import enclosing_loops, kernel_listing
-from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
+from relvm.bytecode.kernel_program import VERSION, KernelProgram, decode_kernel
 from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS
 
@@ -72,7 +72,7 @@ def test_programs_that_are_cut_off_or_too_long_are_rejected() -> None:
 @pytest.mark.parametrize(
     ("word", "value", "message"),
     [
-        (0, 2, "does not begin with a header of version 1"),
+        (0, VERSION + 1, f"does not begin with a header of version {VERSION}"),
         (1, 1 << 31, "shorter than its header states"),
         (3, 0, "does not have the size that its header states"),
         (12, 1, "has 2 messages, but its header states 1"),

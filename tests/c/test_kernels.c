@@ -113,7 +113,7 @@ static void headers_are_checked(void) {
   rvm_kernel_program program;
   CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE,
               "the program is too short or misaligned", error);
-  CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "unsupported version 0, expected 1", error);
+  CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "unsupported version 0, expected 2", error);
   REFUSED("unknown flags 0x2", HEADER(FLAGS, 2));
   REFUSED("unknown flags 0x80000001", HEADER(FLAGS, 0x80000001u));
   ACCEPTED(HEADER(FLAGS, RVM_KERNEL_EXACT_FMA));

@@ -84,8 +84,6 @@ static const call calls[] = {
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 60000, 1, 1, 1, 1, 2, 60000, 100, 1, 1, 600, 0, 0, 1, 1}},
     {"rvm_copy_bytes", "bbS", {9, 9, 9}},
     {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
-    {"rvm_prefetch_f32", "wSSS", {2 * 40 + 20, 40, 3, 20}},
-    {"rvm_prefetch_f32", "wSSS", {0, 40, 0, 20}},
     {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
     {"rvm_tile_bytes", "SSSbSFFwSwS", {3, 17, 7, 2 * 8 + 7, 8, 0x80808080, 1, 40 + 32, 40, 2 * 32 + 32, 32}},
     {"rvm_tile_bytes", "SSSbSFFwSwS", {6, 5000, 8, 5 * 8 + 8, 8, 0, 0, 5008 + 5008, 5008, 5 * 5008 + 5008, 5008}},

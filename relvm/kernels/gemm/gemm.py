@@ -26,7 +26,6 @@ DEPTH = 512  # rows of a panel, at most
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
 STEP = kernel_constant("TILE_STEP")
 WIDTHS = tuple(range(kernel_constant("PANEL_WIDTH"), 0, -STEP))  # possible numbers of columns of a panel
-_CACHE = 1 << 19  # bytes of a matrix that stays in the L2 cache between two kernels
 _MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[..., tuple[Scalar, ...]]
@@ -56,11 +55,8 @@ def run_time_panel_width(k: KernelBuilder, columns: object) -> int:
 
 
 @value_record
-class Matrix:
-    """A matrix in a buffer.
-
-    The element at (row, column) is `buffer.flat[start + row * row_step + column * column_step]`.
-    """
+class Lhs:
+    """The left matrix: the element at (row, column) is `buffer.flat[start + row * row_step + column * column_step]`."""
 
     buffer: Buffer
     start: Scalar
@@ -128,12 +124,9 @@ class PackOnTheFly:
     fill(panel, first_row, rows, first_column, columns, pitch): generates code that copies the element at (first_row +
     r, first_column + c) to panel[r * pitch + c], for r < rows and c < columns.  The elements for columns <= c < pitch
     are not used.
-    source: the matrix, if its panels should be prefetched: while the processor multiplies one panel, it reads the next
-    one from memory.
     """
 
     fill: Callable[[Buffer, Scalar, Scalar, Scalar, Scalar, Scalar], None]
-    source: Matrix | None = None
 
 
 def gemm(
@@ -142,7 +135,7 @@ def gemm(
     sizes: tuple[Scalar, Scalar, Scalar],
     width: int,
     result: Epilogue,
-    operands: Callable[[tuple[Scalar, ...]], tuple[Matrix | LhsInt8, Prepacked | PackOnTheFly, Counters]],
+    operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
     line: int | None = None,
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
@@ -198,7 +191,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
         zero = k.let("from", Literal(0, I64))
         span = k.let("span", depth)
         right.fill(panel, zero, span, product.column, product.count, pitch)
-        product.write(zero, span, panel, Literal(0, I64), None, None, right.source)
+        product.write(zero, span, panel, Literal(0, I64), None, None)
         return
     if result.partial is None:
         raise NotFusable
@@ -207,7 +200,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
         zero = k.let("from", chunk * DEPTH)
         span = k.let("span", minimum(depth - zero, DEPTH))
         right.fill(panel, zero, span, product.column, product.count, pitch)
-        product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth, right.source)
+        product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
 
 def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
@@ -244,7 +237,7 @@ class _PanelMatmul:
     columns: Scalar
     column: Scalar
     count: Scalar
-    left: Matrix | LhsInt8
+    left: Lhs | LhsInt8
     width: int
     pitch: Scalar | None  # the distance of the rows of a panel; None if a narrow last panel is packed without gaps
     tile: Buffer
@@ -261,7 +254,6 @@ class _PanelMatmul:
         start: Scalar,
         after_first: Scalar | None,
         before_last: Scalar | None,
-        source: Matrix | None = None,
     ) -> None:
         """Generate the product of the left matrix and rows [first, first + span) of the panel.
 
@@ -270,25 +262,10 @@ class _PanelMatmul:
 
         after_first: whether an earlier chunk has stored partial sums.  None stands for False.
         before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
-        source: the right matrix, if rows [first, first + span) of the next panel should be prefetched.
         """
         k, (low, high) = self.k, self.tiles
-        if source is not None:
-            ahead = k.let("ahead", minimum(self.columns - (self.column + self.width), self.width))
-            share = k.let("share", (span + (high - low - 1)) / (high - low))
 
         def tile(row: Scalar, count: Scalar) -> None:
-            if source is not None:
-                at = k.let("at_row", (row / ROWS - low) * share)
-                rows = k.let("rows_ahead", minimum(span - at, share))
-                with k.branch((ahead > 0).logical_and(rows > 0)):
-                    k.invoke(
-                        "rvm_prefetch_f32",
-                        x=Address(source.buffer, source.position(first + at, self.column + self.width)),
-                        x_stride=source.row_step,
-                        rows=rows,
-                        columns=ahead,
-                    )
             self._tile(row, count, first, span, right, start, after_first, before_last)
 
         for_each_tile(k, self.rows, ROWS, (low, high), tile)
@@ -312,7 +289,7 @@ class _PanelMatmul:
                     row, count, lambda at, sum_position: k.store(tile, (at,), sums_buffer.flat(sum_position))
                 )
         left = self.left
-        if isinstance(left, Matrix) and tile.dtype.name == "f32":
+        if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if after_first is None else after_first
             a = Address(left.buffer, left.position(row, first))
 
@@ -408,7 +385,7 @@ class _PanelMatmul:
 
     def _plain_tile(
         self,
-        left: Matrix,
+        left: Lhs,
         row: Scalar,
         count: Scalar,
         first: Scalar,
@@ -508,9 +485,7 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
             copy_run(k, panel, p * pitch, x, source, Literal(0, I64), count)
         clear_padding_columns(k, panel, span, count, pitch)
 
-    size = constant_value(k.size(x.shape))
-    reads_ahead = x.dtype.name == "f32" and not k.is_compact and (size is None or size * x.dtype.bits // 8 > _CACHE)
-    return PackOnTheFly(fill, Matrix(x, start, columns, Literal(1, I64)) if reads_ahead else None)
+    return PackOnTheFly(fill)
 
 
 def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar) -> PackOnTheFly:

@@ -1,7 +1,8 @@
 """Write the test data for the current version.  Run `python tests/vm/versions/make_version.py` for each release.
 
-VERSION.rvm is a bytecode program that uses a wide range of features, in the format of this version.  VERSION.json has
-the results of the program, and the numbers and signatures that files of this version rely on.
+VERSION.rvm is a bytecode program that uses a wide range of features, in the format of this version, and calls kernels
+of NumPy.  VERSION-kernels.rvm is the same program with kernels as bytecode.  The .json files have the results of the
+program, and the numbers and signatures that files of this version rely on.
 tests/vm/test_versions.py checks that all later versions can read these files.
 """
 
@@ -60,6 +61,12 @@ def relied_on() -> dict[str, dict[str, str]]:
     # Operands `u` (a register to release) and `r` (a register to read) are stored in the same way.
     found["opcodes"] = {row.name: f"{row.index}: {row.operands.replace('u', 'r')}" for row in tables.OPCODES}
     found["sections"] = {row.name: str(row.id) for row in tables.SECTIONS}
+    found["kernel_opcodes"] = {row.name: f"{row.index}: {row.operands}" for row in tables.KERNEL_OPCODES}
+    found["kernel_functions"] = {row.name: str(index) for index, row in enumerate(tables.element_functions())}
+    found["micro_kernels"] = {
+        row.name: f"{row.index}: {' '.join(f'{kind}({name})' for kind, name, *_ in row.arguments)}"
+        for row in tables.MICRO_KERNELS
+    }
     found["builtins"] = {row.name: row.signature for row in tables.BUILTINS}
     return found
 
@@ -80,10 +87,11 @@ def _written(value: Any) -> str:
 
 
 def main() -> None:
-    executable = vm.build(parse_module(TEXT), target="numpy")
-    executable.save(HERE / f"{relvm.__version__}.rvm")
-    kept = {"results": results(executable), "relied_on": relied_on()}
-    (HERE / f"{relvm.__version__}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    for suffix, target in (("", "numpy"), ("-kernels", "bytecode")):
+        executable = vm.build(parse_module(TEXT), target=target)
+        executable.save(HERE / f"{relvm.__version__}{suffix}.rvm")
+        kept = {"results": results(executable), "relied_on": relied_on()}
+        (HERE / f"{relvm.__version__}{suffix}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
