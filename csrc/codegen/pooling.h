@@ -61,6 +61,16 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
     }
     return;
   }
+  if (args->window_width == 4) {
+    RVM_SIMD()
+    for (int64_t o = 0; o < count; o++) {
+      const float *window = line + o * stride;
+      const float left = rvm_larger_or_nan(window[0], window[dilation]);
+      const float right = rvm_larger_or_nan(window[2 * dilation], window[3 * dilation]);
+      out[o] = rvm_larger_or_nan(left, right);
+    }
+    return;
+  }
   RVM_SIMD()
   for (int64_t o = 0; o < count; o++) out[o] = line[o * stride];
   for (int64_t tap = 1; tap < args->window_width; tap++) {

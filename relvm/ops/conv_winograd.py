@@ -38,7 +38,7 @@ def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, 
 
     The result is a literal if the sizes are literals.  The same rule therefore applies at compile time and at run time.
     The unit of the estimated times is a multiplication and addition of the Winograd algorithm.  The other constants are
-    fitted to measurements on a processor with AVX-512, with and without use of AVX-512.
+    fitted to measurements on processors with AVX-512 (benchmarks/README.md, "Convolutions").
 
     channels, filters: the numbers of input channels and of filters.
     high, wide: the sizes of the result along the spatial axes.
@@ -47,13 +47,14 @@ def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, 
     if min(channels, filters) < _MIN_CHANNELS:
         return Literal(False, BOOL)
     lines, tiles_wide = _tile_lines(high, spread), (wide + 1) / 2
-    products = round_up(lines * tiles_wide, _LANES) * (16 * channels * filters)
-    transform = lines * round_up(tiles_wide, _LANES) * (150 * channels)
-    stores = high * (350 * filters)
-    # Of 9 products, each takes 7/9 of the time, because im2col makes the depth of the matrix product larger.
-    im2col = round_up(high * wide, STEP) * (7 * channels * filters)
-    windows = high * wide * (-(-filters // STEP) * STEP * (5 * channels + 22))
-    direct = high * (wide + 2) * (21 * channels * filters // 4)
+    tiles = round_up(lines * tiles_wide, _LANES)
+    blocks = tiles / _tiles_per_block(channels) + 1
+    products = (tiles + 17 * blocks) * (16 * channels * filters)  # a block reads all weights
+    transform = lines * (450 * round_up(tiles_wide, _LANES) + 4200) * channels
+    stores = high * (2300 * filters)
+    im2col = round_up(high * wide, STEP) * (15 * channels * filters)
+    windows = high * wide * (-(-filters // STEP) * STEP * (11 * channels + 47))
+    direct = high * (wide + 2) * (11 * channels * filters) + high * wide * (25 * channels)
     return products + transform + stores < minimum(minimum(im2col, windows), direct)
 
 

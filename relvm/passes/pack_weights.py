@@ -13,7 +13,7 @@ from relvm.ir.loop_ir import Literal, Scalar, as_scalar
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
-from relvm.kernels.conv.plan import is_window_product_faster
+from relvm.kernels.conv.plan import is_direct_faster_than_windows, is_window_product_faster
 from relvm.kernels.conv.sliding_window import Window, window_of
 from relvm.kernels.conv.window_product import can_multiply_windows
 from relvm.kernels.gemm.packing import pack_columns
@@ -164,12 +164,14 @@ def _pack_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
         return packed[key][0]
 
     new = call
+    shapes = x.tensor_type.known_shape, weights.shape, call.tensor_type.known_shape, window
+    is_direct = is_direct_faster_than_windows(*shapes[1:])
     if isinstance(in_tiles, Literal) and in_tiles.value:
         new = conv_winograd(x, pack("tiles", transform_windows), pads=window.pads, spread=window.dilations[0])
-    elif not isinstance(in_tiles, Literal) and can_multiply_windows(window):
-        w, u = pack("rows", pack_filters), pack("tiles", transform_windows)
-        new = conv_by_size(x, w, u, pads=window.pads, spread=window.dilations[0])
-    elif is_window_product_faster(x.tensor_type.known_shape, weights.shape, call.tensor_type.known_shape, window):
+    elif not isinstance(in_tiles, Literal) and (is_direct or can_multiply_windows(window)):
+        w = call.args[1] if is_direct else pack("rows", pack_filters)
+        new = conv_by_size(x, w, pack("tiles", transform_windows), pads=window.pads, spread=window.dilations[0])
+    elif is_window_product_faster(*shapes):
         sizes = {"filters": len(weights), "window": weights.shape[2:]}
         options = {"strides": window.strides, "pads": window.pads, "dilations": window.dilations}
         new = conv_packed(x, pack("rows", pack_filters), **sizes, **options)

@@ -227,6 +227,13 @@ def _linear() -> list[Mistake]:
             {"pads": (0, 0, 0, 0)},
         ),
         Mistake(
+            "conv_by_size",
+            (image, tensor("f32", "2, 4, 3, 2"), tensor("f32", "16, 2, 4")),
+            "expected shape (2, 4, 3, 3)",
+            RelvmShapeError,
+            {"pads": (0, 0, 0, 0)},
+        ),
+        Mistake(
             "conv", (image, grouped), "channels of x and channels of w times 1 groups differ: 4 and 2", RelvmShapeError
         ),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),

@@ -256,8 +256,9 @@ def linear_samples() -> Iterator[Sample]:
         w = numbers("f32", 30, 16, 3, 3)
         u, attributes = transform_windows(w), {"pads": (1, 1, 1, 1)}
         packed = pack_filters(w)
-        fixed = frozenset((*packed.shape, *u.shape))
-        yield Sample("conv_by_size", (numbers("f32", 2, 16, side, 3 * side), packed, u), attributes, fixed)
+        for weights in (packed, w):
+            fixed = frozenset((*weights.shape, *u.shape))
+            yield Sample("conv_by_size", (numbers("f32", 2, 16, side, 3 * side), weights, u), attributes, fixed)
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge

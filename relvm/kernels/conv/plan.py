@@ -50,6 +50,20 @@ def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> 
     return _window_product_cycles(sizes) < others * (1 if known else _TOLERANCE)
 
 
+def is_direct_faster_than_windows(w: Shape, out: Shape, window: Window) -> bool:
+    """Return whether `convolve_directly` takes less time than `multiply_windows` for a convolution with groups=1.
+
+    w, out: the shapes of the weights, which are known, and of the result.  Unknown spatial sizes count as large ones.
+    """
+    channels = known_size(w[1])
+    shape = direct_shape(window, channels)
+    if shape is None:
+        return False
+    dims = tuple(dim if isinstance(dim, int) else _LARGE for dim in out[2:])
+    sizes = _Sizes(1, channels, known_size(w[0]), dims, window)
+    return not can_multiply_windows(window) or _direct_cycles(sizes, shape) < _window_product_cycles(sizes)
+
+
 def direct_shape_if_faster(
     batch: AnyDim, channels: AnyDim, filters: AnyDim, dims: Shape, window: Window, *, shares_panels: bool
 ) -> DirectShape | None:
