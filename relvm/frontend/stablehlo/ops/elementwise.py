@@ -339,3 +339,9 @@ def _next_after(node: Node) -> Expr:
 @converts("optimization_barrier")
 def _optimization_barrier(node: Node) -> tuple[Expr, ...]:
     return tuple(node.operands)
+
+
+@converts("sdy.sharding_constraint")
+def _sharding_constraint(node: Node) -> Expr:
+    """Ignored, because a program runs on one device."""
+    return node.operands[0]
