@@ -71,7 +71,7 @@ def outcome(number, exec_mode, target):
         for each in jax.tree.leaves(args):
             each = data(each)
             parts = _parts(np.asarray(each, dtype=jax.typeof(each).dtype))
-            given.append(tuple(map(np.ascontiguousarray, parts)) if len(parts) > 1 else parts[0])
+            given.append(tuple(map(np.array, parts)) if len(parts) > 1 else parts[0])
         found = [each.numpy() for each in _flat(machine["main"](*given))]
     except RelvmError as error:
         return "failed", f"run {type(error).__name__}: {error}"

@@ -73,9 +73,9 @@ def constant_of(value: Any, aval: Any) -> Expr:
     array = np.asarray(value)
     array = np.zeros(array.shape, bool) if array.dtype.name == "float0" else array.astype(dtype, copy=False)
     if dtype.kind == "c":
-        parts = tuple(constant(np.ascontiguousarray(part)) for part in (array.real, array.imag))
+        parts = tuple(constant(np.array(part)) for part in (array.real, array.imag))
         return Tuple(parts, type=TupleType(tuple(part.type for part in parts)))
-    return constant(np.ascontiguousarray(array).reshape(array.shape))
+    return constant(np.asarray(array, order="C"))
 
 
 # ---- symbolic dimensions ----

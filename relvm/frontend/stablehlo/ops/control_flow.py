@@ -110,5 +110,4 @@ refuses(
     *("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum"),
     *("reduce_scatter", "send", "recv", "infeed", "outfeed", "replica_id", "partition_id", "async_start", "async_done"),
 )
-refuses("random numbers are not supported", "rng", "rng_bit_generator")
 refuses("tokens are not supported", "after_all", "create_token")

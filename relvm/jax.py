@@ -1,0 +1,231 @@
+"""`relvm.jax.jit`: JAX functions that relvm compiles and runs.
+
+Importing this module does not import JAX.  The first call of a function does.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.compiler.build import build
+from relvm.data_classes import record
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.frontend.jax.avals import array_type, is_key
+from relvm.frontend.jax.from_jax import import_traced
+from relvm.frontend.jax.requirements import import_jax
+from relvm.ir.expr import Module
+from relvm.model import Model
+
+__all__ = ["jit"]
+
+
+def jit(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    exec_mode: str = "auto",
+    target: str = "c",
+) -> Jitted:
+    """Return a function that relvm compiles for the shapes and dtypes of its arguments, and runs.
+
+    The first call with new shapes, dtypes, pytree structures or static arguments traces `function` with JAX, imports
+    the jaxpr and builds it.  Later calls run the program that was built.
+
+    Parameters
+    ----------
+    function
+        A function that `jax.jit` accepts.
+    static_argnums, static_argnames
+        The arguments that are Python values, by position and by name, as for `jax.jit`.  They must be hashable.
+    donate_argnums, donate_argnames
+        The arguments that the caller does not use afterwards, as for `jax.jit`.  See "Notes".
+    exec_mode, target
+        The options of `relvm.vm.build`.
+
+    Returns
+    -------
+    Jitted
+        A function that takes the same arguments as `function`.  The leaves of its result are NumPy arrays.  If a leaf
+        of the arguments is a jax.Array, they are jax arrays.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        JAX is not installed.  A call also raises this error if relvm does not support some equations.
+
+    Notes
+    -----
+    A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
+    belongs to the caller, so the first update copies it.  Donation allows no more than this, and is accepted so that
+    programs for `jax.jit` run unchanged.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp                                                       # doctest: +SKIP
+    >>> relvm.jax.jit(lambda x: jnp.tanh(x).sum())(np.ones(3))                        # doctest: +SKIP
+    """
+    import_jax("relvm.jax.jit")
+    if not callable(function):
+        raise RelvmTypeError(f"jit: function: expected a function, got {type(function).__name__}")
+    numbers, names = _static_arguments(function, static_argnums, static_argnames)
+    options = {"donate_argnums": donate_argnums or (), "donate_argnames": donate_argnames or ()}
+    return Jitted(function, numbers, names, options, exec_mode, target)
+
+
+def _as_tuple(value: Any, kind: type) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, kind) else tuple(value or ())
+
+
+def _static_arguments(function: Callable[..., Any], numbers: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
+    """Return the positions and the names of the static arguments.
+
+    If only the positions or only the names are given, the others are inferred from the signature, as `jax.jit` does.
+    """
+    positions, known = _as_tuple(numbers, int), _as_tuple(names, str)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return positions, frozenset(known)
+    by_name = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+    if positions and not known:
+        known = tuple(parameters[i].name for i in positions if -len(parameters) <= i < len(parameters))
+    elif known and not positions:
+        positions = tuple(i for i, each in enumerate(parameters) if each.name in known and each.name in by_name)
+    return positions, frozenset(known)
+
+
+@record
+class _Compiled:
+    """The program for certain shapes, dtypes, pytree structures and static arguments.
+
+    dtypes: the dtype of each leaf of the arguments.
+    structure: the structure of the result.
+    results: the abstract value of each leaf of the result.
+    """
+
+    model: Model
+    dtypes: tuple[np.dtype, ...]
+    structure: Any
+    results: tuple[Any, ...]
+
+
+class Jitted:
+    """A JAX function that relvm compiles and runs.  `relvm.jax.jit` returns it.
+
+    Call it with the arguments of the function.  Any number of threads can call it at the same time.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_numbers: tuple[int, ...],
+        static_names: frozenset[str],
+        options: dict[str, Any],
+        exec_mode: str,
+        target: str,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        jax = import_jax("relvm.jax.jit")
+        self._jax = jax
+        self._flatten = jax.tree_util.tree_flatten
+        self._static_numbers, self._static_names = static_numbers, static_names
+        self._jitted = jax.jit(
+            function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
+        )
+        self._exec_mode, self._target = exec_mode, target
+        self._compiled: dict[Hashable, _Compiled] = {}
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        leaves, key = self._leaves(args, kwargs)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = self._compile(args, kwargs)
+        result = compiled.model(*map(_argument, leaves, compiled.dtypes))
+        found = list(result) if len(compiled.results) != 1 else [result]
+        is_jax = any(isinstance(leaf, self._jax.Array) for leaf in leaves)
+        values = [self._result(*each, is_jax) for each in zip(found, compiled.results, strict=True)]
+        return self._jax.tree_util.tree_unflatten(compiled.structure, values)
+
+    def module(self, /, *args: Any, **kwargs: Any) -> Module:
+        """Return the module that runs for these arguments.   The arguments can be instances of jax.ShapeDtypeStruct."""
+        return import_traced(self._jitted.trace(*args, **kwargs))
+
+    def model(self, /, *args: Any, **kwargs: Any) -> Model:
+        """Return the model that runs for these arguments.  Its inputs and outputs are leaves of pytrees."""
+        _, key = self._leaves(args, kwargs)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(args, kwargs)
+        return self._compiled[key].model
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Hashable]:
+        """Return the leaves of the arguments that are not static, and the key of the program for all arguments."""
+        static: tuple[Any, ...] = ()
+        if self._static_numbers or self._static_names:
+            numbers = {number % len(args) for number in self._static_numbers if -len(args) <= number < len(args)}
+            named = sorted(self._static_names & kwargs.keys())
+            static = (*((i, args[i]) for i in sorted(numbers)), *((name, kwargs[name]) for name in named))
+            args = tuple(value for i, value in enumerate(args) if i not in numbers)
+            kwargs = {name: value for name, value in kwargs.items() if name not in self._static_names}
+        leaves, structure = self._flatten((args, kwargs))
+        key = (structure, static, self._jax.config.jax_enable_x64, *map(_signature, leaves))
+        try:
+            hash(key)
+        except TypeError:
+            raise RelvmArgumentError(f"a static argument is not hashable: {static!r}") from None
+        return leaves, key
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:
+        traced = self._jitted.trace(*args, **kwargs)
+        module = import_traced(traced)
+        executable = build(module, self._exec_mode, self._target)
+        dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
+        results, structure = self._flatten(traced.out_info)
+        return _Compiled(Model(executable, source=module), dtypes, structure, tuple(results))
+
+    def _result(self, value: Any, aval: Any, is_jax: bool) -> Any:
+        """Return a result as an array.   aval: its abstract value.   is_jax: whether the array is one of JAX."""
+        if isinstance(value, tuple):
+            real, imaginary = (np.asarray(part) for part in value)
+            array = np.empty(real.shape, aval.dtype)
+            array.real, array.imag = real, imaginary
+        else:
+            array = np.asarray(value)
+        if is_key(aval.dtype):
+            return self._jax.random.wrap_key_data(array, impl=aval.dtype._impl.name)
+        if aval.dtype.name == "float0":
+            return np.zeros(aval.shape, aval.dtype)
+        return self._jax.numpy.asarray(array) if is_jax else array
+
+
+def _signature(leaf: Any) -> Hashable:
+    """Return what JAX traces of a leaf: its shape and dtype, or its type if it is a Python number."""
+    if isinstance(leaf, bool | int | float | complex):
+        return type(leaf)
+    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+        raise RelvmTypeError(f"expected arrays, numbers and pytrees of these as arguments, got {type(leaf).__name__}")
+    return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+
+
+def _argument(leaf: Any, dtype: np.dtype) -> Any:
+    """Return a leaf of the arguments as the model takes it."""
+    if hasattr(leaf, "dtype") and is_key_array(leaf):
+        leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
+    array = np.asarray(leaf)
+    if array.dtype != dtype:
+        array = array.astype(dtype)
+    if dtype.kind == "c":
+        return np.array(array.real), np.array(array.imag)
+    return array
+
+
+def is_key_array(leaf: Any) -> bool:
+    """Return whether an array consists of random keys."""
+    return not isinstance(leaf, np.ndarray | np.generic) and is_key(leaf.dtype)
