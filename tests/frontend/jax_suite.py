@@ -36,7 +36,17 @@ jax.config.update("jax_enable_x64", True)
 
 
 def run(numbers, exec_mode, target):
-    return [outcome(n, exec_mode, target) for n in numbers]
+    found = []
+    for n in numbers:
+        t = time.time()
+        try:
+            found.append(outcome(n, exec_mode, target))
+        except Exception as error:
+            found.append(("crash", f"{type(error).__name__}: {error}"))
+        with open(f"/tmp/jaxprog.{exec_mode}.{target}", "a") as f:
+            kind, message = found[-1]
+            print(f"{kind}\t{test_harnesses.all_harnesses[n].fullname}\t{time.time()-t:.2f}\t{' '.join(message.split())[:400]}", file=f)
+    return found
 
 
 def _flat(value):

@@ -21,12 +21,22 @@ _MOST_ULPS = (1 << 64) - 1
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Expr | tuple[Expr, ...]:
-    """Only the checks `check.expect_eq`, `check.expect_close`, `check.expect_almost_eq` and `check.eq`."""
+    """Only those of `check`, such as `check.expect_eq`, `shape_assertion`, `Qr` and its like."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
+    if target == "shape_assertion":
+        return _shape_assertion(node)
     if target not in _CHECKS:
         raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
     return _check(node, str(target), *_operands(node))
+
+
+def _shape_assertion(node: Node) -> tuple[Expr, ...]:
+    """A check of sizes that JAX exports.  It fails at run time with the message that the program states."""
+    message = str(node.attribute("error_message", "the sizes of the arguments do not fit"))
+    where = String(f"{node.operation.place}: shape_assertion: {message.partition(' Using the following')[0]}")
+    node.importer.builder.emit(BuiltinCall("assert", (node.operands[0], where), type=VOID))
+    return ()
 
 
 @converts_complex("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
