@@ -11,10 +11,11 @@ import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.common.control_flow import choose, if_else, while_loop
 from relvm.frontend.common.indexed_kernels import dynamic_update_slice_kernel
+from relvm.frontend.common.window_kernels import cumulative_kernel
 from relvm.frontend.jax.avals import dim_of
 from relvm.frontend.jax.context import JaxprContext
-from relvm.frontend.jax.leaves import STRUCTURAL
-from relvm.ir.dtypes import I64
+from relvm.frontend.jax.leaves import CUMULATIVE, STRUCTURAL
+from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import DimValue, Expr, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
@@ -41,7 +42,7 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
     def declare(function: Converter) -> Converter:
         for name in names:
-            assert name in STRUCTURAL and name not in _converters
+            assert name in STRUCTURAL | CUMULATIVE and name not in _converters
             _converters[name] = function
         return function
 
@@ -188,3 +189,33 @@ def _with_row(importer: JaxprContext, x: Expr, row: Expr, at: Expr) -> Expr:
     builder = importer.builder
     builder.kernel(kernel)
     return builder.call_kernel(kernel.name, x, row, *starts, result=x.tensor_type)
+
+
+# ---- cumulative operations ----
+
+
+@converts("cumsum", "cumprod")
+def _cumulative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
+    """The sum or product of narrow floats is computed in f32, and each result is rounded once."""
+    (x,) = operands
+    function = ops.cumsum if equation.primitive.name == "cumsum" else ops.cumprod
+    dtype = x.known_element_type
+    wide = importer.emit(ops.cast(x, to=F32.name)) if dtype.is_narrow_float else x
+    found = importer.emit(function(wide, axis=equation.params["axis"], reverse=equation.params["reverse"]))
+    return [importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found]
+
+
+@converts("cummax", "cummin")
+def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
+    """NaN is larger, and smaller, than any other number."""
+    (x,) = operands
+    params = equation.params
+    function = "max" if equation.primitive.name == "cummax" else "min"
+    dtype = x.known_element_type
+    wide = importer.emit(ops.cast(x, to=F32.name)) if dtype.is_narrow_float else x
+    kernel = cumulative_kernel(
+        importer.unique_name(equation.primitive.name), wide.tensor_type, params["axis"], params["reverse"], function
+    )
+    importer.builder.kernel(kernel)
+    found = importer.builder.call_kernel(kernel.name, wide, result=wide.tensor_type)
+    return [importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found]

@@ -9,7 +9,7 @@ from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmTypeError, resources
 from relvm.frontend.jax.avals import type_of_aval
 from relvm.frontend.jax.importer import JaxprImporter
-from relvm.frontend.jax.leaves import STRUCTURAL, equations_in, lower_leaves
+from relvm.frontend.jax.leaves import equations_in, is_leaf, lower_leaves
 from relvm.frontend.jax.requirements import import_jax
 from relvm.frontend.stablehlo.importer import identifier
 from relvm.ir.expr import Module
@@ -112,7 +112,7 @@ def import_traced(traced: Any, name: str = "main") -> Module:
     closed = traced.jaxpr
     place = f"from_jax({traced.fun_name})"
     dims, sizes = _dims(closed.jaxpr)
-    leaves = [each for each in equations_in(closed.jaxpr) if each.primitive.name not in STRUCTURAL]
+    leaves = [each for each in equations_in(closed.jaxpr) if is_leaf(each)]
     lowered = lower_leaves(leaves, sizes, place)
     importer = JaxprImporter(place, lowered, dims)
     parameters = _parameters(jax, traced)

@@ -17,7 +17,7 @@ from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.jax.avals import constant_of
 from relvm.frontend.jax.context import JaxprContext
 from relvm.frontend.jax.equations import REFUSED, converter_for
-from relvm.frontend.jax.leaves import STRUCTURAL, Lowered, key_of
+from relvm.frontend.jax.leaves import Lowered, is_leaf, key_of
 from relvm.frontend.jax.requirements import import_jax
 from relvm.frontend.stablehlo.importer import Unimported, identifier, reachable_functions
 from relvm.frontend.stablehlo.program import Operation, Value
@@ -132,7 +132,7 @@ class JaxprImporter(JaxprContext):
         name = equation.primitive.name
         if name in REFUSED:
             raise RelvmUnsupportedError(REFUSED[name])
-        if name in STRUCTURAL:
+        if not is_leaf(equation):
             convert = converter_for(name)
             assert convert is not None
             return convert(self, equation, args)

@@ -19,13 +19,15 @@ from relvm.frontend.stablehlo.program import Operation, Program, Value
 from relvm.frontend.stablehlo.text_reader import read_text
 
 PLATFORM = "relvm"
-# Primitives that the importer converts itself, because their parameters contain jaxprs that stay visible.
+# Primitives whose parameters contain jaxprs that stay visible.
 STRUCTURAL = frozenset(
     (
         *("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat2", "custom_jvp_call", "custom_vjp_call"),
         *("custom_vjp_call_jaxpr", "scan", "while", "cond", "name"),
     )
 )
+# Primitives for real numbers that JAX would lower to many operations.
+CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin"))
 
 
 @record
@@ -56,6 +58,14 @@ class Lowered:
     program: Program
     slices: dict[Hashable, Slice]
     failures: dict[Hashable, str]
+
+
+def is_leaf(equation: Any) -> bool:
+    """Return whether JAX lowers an equation.  The importer converts the others itself."""
+    name = equation.primitive.name
+    if name in CUMULATIVE:
+        return equation.invars[0].aval.dtype.kind == "c"
+    return name not in STRUCTURAL
 
 
 def key_of(equation: Any) -> Hashable:
