@@ -106,27 +106,44 @@ def _cond(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[E
 
 @converts("while")
 def _while(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
+    """A condition with axes, which vmap makes, states for each element of a batch whether its loop goes on."""
     params = equation.params
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     condition_consts, body_consts, initial = operands[:first], operands[first:second], operands[second:]
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    is_batched = condition.jaxpr.outvars[0].aval.shape != ()
     types = [importer.type_of_value(var.aval) for var in equation.outvars]
     if not initial:
         raise RelvmUnsupportedError("a loop without values never changes its condition")
 
     def runs_again(*state: Expr) -> Expr:
         (go,) = importer.inline(condition, [*condition_consts, *state])
-        if go.type.rank:  # type: ignore[attr-defined]  # a loop that vmap has made: it runs while any condition is true
-            axes = tuple(range(len(go.tensor_type.known_shape)))
-            go = importer.emit(ops.reduce_any(go, axes=axes))  # type: ignore[attr-defined]
-        return go
+        if not is_batched:
+            return go
+        axes = tuple(range(len(go.tensor_type.known_shape)))
+        count = importer.emit(ops.sum(importer.emit(ops.cast(go, to="i64")), axes=axes))
+        return importer.emit(ops.greater(count, 0))
 
     def iteration(*state: Expr) -> list[Expr]:
         results = importer.inline(body, [*body_consts, *state])
-        return [importer.with_type(*each) for each in zip(results, types, strict=True)]
+        results = [importer.with_type(*each) for each in zip(results, types, strict=True)]
+        if not is_batched:
+            return results
+        (go,) = importer.inline(condition, [*condition_consts, *state])
+        return [_selected(importer, go, *each) for each in zip(results, state, strict=True)]
 
     loop = while_loop(importer.builder, initial, _params("state", types), runs_again, iteration)
     return importer.results(loop, len(initial))
+
+
+def _selected(importer: JaxprContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+    """Return x where the condition is true, otherwise y.   condition: has the first axes of x and y."""
+    if isinstance(x.type, TupleType):
+        pairs = zip(importer.fields(x), importer.fields(y), strict=True)
+        return Tuple(tuple(_selected(importer, condition, *pair) for pair in pairs), type=x.type)
+    sizes = condition.tensor_type.known_shape
+    shape = (*sizes, *[1] * (len(x.tensor_type.known_shape) - len(sizes)))
+    return importer.emit(ops.where(importer.emit(ops.reshape(condition, Shape(shape))), x, y))
 
 
 def _params(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
