@@ -2,7 +2,7 @@
 
 A harness is a function with arguments, mostly a call of one primitive with certain shapes, dtypes and parameters.
 relvm imports and runs it, and the results are compared with those of JAX on the CPU.  Harnesses that JAX itself does not
-run on CPUs are left out.
+run on CPUs are left out.  With JAX_ENABLE_X64=1 in the environment, JAX defines more harnesses, of dtypes of 64 bits.
 
 The exit status is 0 if every case is right, or is refused or excluded by jax_excluded.py.
 """
@@ -33,6 +33,8 @@ from relvm import vm
 from relvm.errors import RelvmError, RelvmUnsupportedError
 from relvm.frontend.jax import from_jax
 
+# The order of the harnesses differs from process to process.
+HARNESSES = {harness.fullname: harness for harness in test_harnesses.all_harnesses}
 # The largest difference from the expected result, relative to it, by dtype.
 _TOLERANCES = {"float64": 1e-12, "float32": 2e-5, "float16": 2e-3, "bfloat16": 2e-2}
 # Primitives that add or multiply many numbers: the difference is relative to the largest expected result, because the
@@ -49,36 +51,30 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="run only every n-th harness")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    numbers = [i for i in selected() if re.search(options.pattern, name_of(i))][:: options.every]
+    names = [name for name in selected() if re.search(options.pattern, name)][:: options.every]
     check = partial(outcome, exec_mode=options.exec_mode, target=options.target)
     context = multiprocessing.get_context("spawn")  # JAX runs threads, so a fork could wait for a lock forever
     counts = Counter[str]()
     with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
-        for number, (kind, message) in zip(numbers, pool.map(check, numbers, chunksize=8), strict=True):
+        for name, (kind, message) in zip(names, pool.map(check, names, chunksize=8), strict=True):
             counts[kind] += 1
             if kind in ("wrong", "failed"):
-                print(f"{kind}: {name_of(number)}: {message}", flush=True)
+                print(f"{kind}: {name}: {message}", flush=True)
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
     return 1 if counts["wrong"] or counts["failed"] else 0
 
 
-def selected() -> list[int]:
-    """Return the numbers of the harnesses that JAX runs on CPUs."""
-    return [i for i, harness in enumerate(test_harnesses.all_harnesses) if harness.filter("cpu")]
+def selected() -> list[str]:
+    """Return the sorted names of the harnesses that JAX runs on CPUs."""
+    return sorted(name for name, harness in HARNESSES.items() if harness.filter("cpu"))
 
 
-def name_of(number: int) -> str:
-    """Return the name of a harness."""
-    return test_harnesses.all_harnesses[number].fullname
-
-
-def outcome(number: int, *, exec_mode: str, target: str) -> tuple[str, str]:
+def outcome(name: str, *, exec_mode: str, target: str) -> tuple[str, str]:
     """Return what happened to a harness: right, refused, excluded, wrong or failed, and the message."""
-    name = name_of(number)
-    with jax.enable_x64(True), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            kind, message = _run(test_harnesses.all_harnesses[number], exec_mode, target)
+            kind, message = _run(HARNESSES[name], exec_mode, target)
         except Exception as error:  # of any kind: the suite goes on
             kind, message = "failed", f"{type(error).__name__}: {error}"
     message = " ".join(message.split())

@@ -19,7 +19,7 @@ jax = pytest.importorskip("jax", reason="JAX IS MISSING: pip install jax to run 
 pytest.importorskip("absl", reason="absl-py is missing: pip install absl-py to run these tests")
 
 import jax.numpy as jnp  # noqa: E402
-from frontend.jax_suite import name_of, outcome, selected  # noqa: E402
+from frontend.jax_suite import outcome, selected  # noqa: E402
 from jax import lax  # noqa: E402
 
 import relvm.jax  # noqa: E402
@@ -222,7 +222,7 @@ SAMPLE = 110  # harnesses of the sample
 @pytest.mark.parametrize("part", range(10))
 def test_a_sample_of_the_harnesses(part: int) -> None:
     """`python -P tests/frontend/jax_suite.py` runs all of them."""
-    numbers = selected()
-    for number in numbers[:: len(numbers) // SAMPLE][part::10]:
-        kind, message = outcome(number, exec_mode="bytecode", target="bytecode")
-        assert kind not in ("wrong", "failed"), f"{name_of(number)}: {message}"
+    names = selected()
+    for name in names[:: len(names) // SAMPLE][part::10]:
+        kind, message = outcome(name, exec_mode="bytecode", target="bytecode")
+        assert kind not in ("wrong", "failed"), f"{name}: {message}"

@@ -22,5 +22,5 @@ def import_jax(what: str) -> Any:
         import jax.export
         import jax.extend.core
     except ImportError as error:
-        raise RelvmUnsupportedError(f"{what} needs JAX 0.7 or newer: pip install 'relvm[jax]' ({error})") from None
+        raise RelvmUnsupportedError(f"{what} needs JAX 0.10 or newer: pip install 'relvm[jax]' ({error})") from None
     return jax

@@ -220,6 +220,8 @@ def _clamp(node: Node) -> Expr:
     low, high = (
         bound if bound.tensor_type.shape == () else node.importer.with_shape(bound, shape) for bound in (low, high)
     )
+    if node.dtype(1).is_bool:
+        return ops.logical_and(ops.logical_or(x, low), high)
     return node.rounded(lambda x, low, high: ops.minimum(ops.maximum(x, low), high), x, low, high)
 
 
