@@ -1,7 +1,7 @@
 """Time of ten JAX programs, in relvm and in jax.jit:   python -m benchmarks.jax_programs [PROGRAM ...]
 
-Both run on one core, in one process and by turns.  relvm.jax.jit gets NumPy arrays and returns NumPy arrays, and jax.jit
-gets and returns jax arrays.  A time is the least of several calls.  The results are compared first.
+Both run on one core, in one process and by turns.  relvm.jax.jit gets NumPy arrays and returns NumPy arrays, and
+jax.jit gets and returns jax arrays.  A time is the least of several calls.  The results are compared first.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import lax
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax import lax  # noqa: E402
 
-import relvm.jax
+import relvm.jax  # noqa: E402
 
 _SECONDS = 1.0  # for each program and each of the two
 
@@ -130,7 +131,10 @@ def n_body(positions: Any, velocities: Any, masses: Any) -> Any:
 _PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "MLP": (
         mlp,
-        ([(_normal(784, 512, scale=0.05), _normal(512)), (_normal(512, 10, scale=0.05), _normal(10))], _normal(32, 784)),
+        (
+            [(_normal(784, 512, scale=0.05), _normal(512)), (_normal(512, 10, scale=0.05), _normal(10))],
+            _normal(32, 784),
+        ),
     ),
     "CNN": (
         cnn,
@@ -178,10 +182,14 @@ def main() -> None:
         expected, found = jax.tree.leaves(reference(*jax_args)), jax.tree.leaves(ours(*args))
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3)
-        theirs, own = _times(lambda: jax.block_until_ready(reference(*jax_args)), lambda: ours(*args))
+        theirs, own = _times(partial(_run, reference, jax_args), partial(ours, *args))
         ratios.append(own / theirs)
         print(f"| {name} | {theirs * 1e6:.4g} | {own * 1e6:.4g} | {own / theirs:.2f} |", flush=True)
     print(f"| geometric mean | | | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} |")
+
+
+def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    jax.block_until_ready(function(*args))
 
 
 def _times(*calls: Callable[[], object]) -> list[float]:

@@ -206,9 +206,9 @@ class Jitted:
 
 
 def _signature(leaf: Any) -> Hashable:
-    """Return what JAX traces of a leaf: its shape and dtype, or its type if it is a Python number."""
+    """Return what JAX traces of a leaf: its shape and dtype, or the name of its type if it is a Python number."""
     if isinstance(leaf, bool | int | float | complex):
-        return type(leaf)
+        return type(leaf).__name__
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         raise RelvmTypeError(f"expected arrays, numbers and pytrees of these as arguments, got {type(leaf).__name__}")
     return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)

@@ -1,8 +1,9 @@
 """Run the test harnesses of JAX: `python -P tests/frontend/jax_suite.py`.
 
 A harness is a function with arguments, mostly a call of one primitive with certain shapes, dtypes and parameters.
-relvm imports and runs it, and the results are compared with those of JAX on the CPU.  Harnesses that JAX itself does not
-run on CPUs are left out.  With JAX_ENABLE_X64=1 in the environment, JAX defines more harnesses, of dtypes of 64 bits.
+relvm imports and runs it, and the results are compared with those of JAX on the CPU.  Harnesses that JAX itself does
+not run on CPUs are left out.  With JAX_ENABLE_X64=1 in the environment, JAX defines more harnesses, of dtypes of 64
+bits.
 
 The exit status is 0 if every case is right, or is refused or excluded by jax_excluded.py.
 """
@@ -39,7 +40,9 @@ HARNESSES = {harness.fullname: harness for harness in test_harnesses.all_harness
 _TOLERANCES = {"float64": 1e-12, "float32": 2e-5, "float16": 2e-3, "bfloat16": 2e-2}
 # Primitives that add or multiply many numbers: the difference is relative to the largest expected result, because the
 # order of the operations differs.
-_ACCUMULATE = re.compile(r"(conv|cum|dot|fft|qr|reduce|scatter|select_and|triangular|cholesky|lu|custom_linear|tridiag)")
+_ACCUMULATE = re.compile(
+    r"(conv|cum|dot|fft|qr|reduce|scatter|select_and|triangular|cholesky|lu|custom_linear|tridiag)"
+)
 
 
 def main() -> int:
@@ -135,7 +138,9 @@ def _difference(found: np.ndarray, expected: np.ndarray, *, is_relative: bool) -
     tolerance = _TOLERANCES.get(found.dtype.name, 0)
     x, y = found.astype(np.float64), expected.astype(np.float64)
     largest = float(np.abs(y[np.isfinite(y)]).max(initial=0))
-    bad = ~np.isclose(x, y, rtol=tolerance, atol=tolerance * (min(largest, 1) if is_relative else largest), equal_nan=True)
+    bad = ~np.isclose(
+        x, y, rtol=tolerance, atol=tolerance * (min(largest, 1) if is_relative else largest), equal_nan=True
+    )
     return f"{bad.sum()} of {bad.size} differ: {x[bad][:3]}, expected {y[bad][:3]}" if bad.any() else ""
 
 

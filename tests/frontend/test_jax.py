@@ -59,7 +59,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "reversed scan": (lambda x: lax.scan(lambda c, row: (c * 0.5 + row, c), jnp.ones(3), x, reverse=True), (X,)),
     "scan without steps": (lambda x: lax.scan(lambda c, row: (c + row, row), x[0], x[:0]), (X,)),
     "while": (lambda x: lax.while_loop(lambda s: s[1].sum() < 50, lambda s: (s[0] + 1, s[1] * 1.5), (0, abs(x))), (X,)),
-    "while of a batch": (jax.vmap(lambda x: lax.while_loop(lambda s: s < 10, lambda s: s * 3 + 1, x)), (F([0, 2, 11]),)),
+    "while of a batch": (
+        jax.vmap(lambda x: lax.while_loop(lambda s: s < 10, lambda s: s * 3 + 1, x)),
+        (F([0, 2, 11]),),
+    ),
     "fori_loop": (lambda x: lax.fori_loop(0, 2, lambda i, x: x.at[i].set(x[1 - i] * 2), x), (X,)),
     "cond": (lambda x: [lax.cond(x[0, i] > 0, jnp.sin, lambda x: x - 1, x) for i in (0, 1)], (X,)),
     "switch": (lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.tan], x), (np.int32(7), X)),
@@ -67,7 +70,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "nested jit": (lambda x: jax.jit(lambda y: y + 1)(x) * jax.jit(lambda y: y - 1)(x), (X,)),
     "custom_jvp": (lambda x: jax.nn.relu(x) + jax.nn.silu(x), (X,)),
     "checkpoint": (jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sin(y * y))(x).sum()), (X,)),
-    "cumulative": (lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 1, reverse=True), lax.cummin(x)), (X,)),
+    "cumulative": (
+        lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 1, reverse=True), lax.cummin(x)),
+        (X,),
+    ),
     "cumulative with NaN": (lambda x: (lax.cummax(x), lax.cummin(x, reverse=True)), (F([1, np.nan, 3, 2]),)),
     "random numbers": (lambda seed: jax.random.normal(jax.random.key(seed), (5,)), (np.int32(3),)),
     "pytrees": (lambda p: {"z": p["b"][0] * 2, "a": (p["a"], p["b"][1])}, ({"b": [X, F(3)], "a": F(1)},)),
@@ -92,7 +98,11 @@ def test_loops_calls_and_names_stay_visible() -> None:
         return jax.nn.relu(lax.scan(lambda c, row: (c + row, c), jnp.zeros(3), y)[1])
 
     text = print_module(from_jax(f, X))
-    assert "private def relu(" in text and "fn loop(i: i64, carry0: f32[3], rows0: f32[2, 3])" in text and "hidden: " in text
+    assert (
+        "private def relu(" in text
+        and "fn loop(i: i64, carry0: f32[3], rows0: f32[2, 3])" in text
+        and "hidden: " in text
+    )
     assert text.count("tanh(") == 1 and "def main(x: f32[2, 3])" in text
 
 

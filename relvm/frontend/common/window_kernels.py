@@ -302,7 +302,7 @@ def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, functi
         element = k.variable("element", source[at])
         with k.branch(step > 0):
             before = k.let("before", out[(*place[:axis], row + 1 if reverse else row - 1, *place[axis:])])
-            chosen = Operation(function, (element, before), element.dtype)
+            chosen: Scalar = Operation(function, (element, before), element.dtype)
             if element.dtype.is_float:
                 chosen = select(before.ne(before), before, select(element.ne(element), element, chosen))
             k.assign(element, chosen)

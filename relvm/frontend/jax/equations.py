@@ -18,7 +18,7 @@ from relvm.frontend.jax.leaves import CUMULATIVE, STRUCTURAL
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import DimValue, Expr, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import PrimType, TensorType, TupleType, Type
+from relvm.ir.types import PrimType, TupleType, Type
 
 Converter = Callable[[JaxprContext, Any, list[Expr]], list[Expr]]
 
@@ -28,7 +28,18 @@ REFUSED = {
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "callbacks are not supported"),
     **dict.fromkeys(("infeed", "outfeed"), "communication with the host is not supported"),
     **dict.fromkeys(
-        ("all_gather", "all_to_all", "axis_index", "pbroadcast", "pmap", "pmax", "pmin", "ppermute", "psum", "shard_map"),
+        (
+            "all_gather",
+            "all_to_all",
+            "axis_index",
+            "pbroadcast",
+            "pmap",
+            "pmax",
+            "pmin",
+            "ppermute",
+            "psum",
+            "shard_map",
+        ),
         "programs for several devices are not supported",
     ),
 }

@@ -83,7 +83,8 @@ def _symbolic_args(args: tuple[Any, ...], dynamic: Any) -> tuple[Any, ...]:
 
     if isinstance(dynamic, str) or not isinstance(dynamic, list | tuple) or len(dynamic) != len(args):
         raise RelvmArgumentError(
-            f"from_jax: dynamic: expected a sequence with an item for each of the {len(args)} arguments, got {dynamic!r}"
+            f"from_jax: dynamic: expected a sequence with an item for each of the {len(args)} arguments,"
+            f" got {dynamic!r}"
         )
     try:
         return tuple(symbolic_args_specs(args, tuple(dynamic)))
@@ -131,7 +132,7 @@ def _dims(jaxpr: Any) -> tuple[dict[str, AnyDim], list[Any]]:
     for var in jaxpr.invars:
         for size in getattr(var.aval, "shape", ()):
             if is_symbolic_dim(size):
-                found.update({name: size for name in size.get_vars()})
+                found.update(dict.fromkeys(size.get_vars(), size))
     dims: Mapping[str, AnyDim] = {name: dim_var(name) for name in found}
     return dict(dims), [_variable(size, name) for name, size in found.items()]
 

@@ -71,7 +71,9 @@ def is_leaf(equation: Any) -> bool:
 def key_of(equation: Any) -> Hashable:
     """Return a key that is equal for two equations if JAX lowers them to the same operations."""
     params = tuple(sorted(equation.params.items()))
-    avals = tuple((each.aval.shape, each.aval.dtype) for each in (*equation.invars, *equation.outvars) if _is_array(each))
+    avals = tuple(
+        (each.aval.shape, each.aval.dtype) for each in (*equation.invars, *equation.outvars) if _is_array(each)
+    )
     key = (equation.primitive, params, avals)
     try:
         hash(key)
@@ -147,7 +149,7 @@ def _lower(equations: dict[Hashable, Any], dims: Sequence[Any], into: Lowered) -
     into.program.functions.update(program.functions)
     arguments = iter(function.body.arguments)
     named: dict[str, Value] = {}
-    for value, attributes in zip(function.body.arguments, function.argument_attributes, strict=False):
+    for attributes in function.argument_attributes:
         if "jax.global_constant" in attributes:
             named[attributes["jax.global_constant"]] = next(arguments)
     next(arguments)  # `sizes`
