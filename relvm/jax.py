@@ -108,13 +108,13 @@ class _Compiled:
 
     dtypes: the dtype of each leaf of the arguments.
     structure: the structure of the result.
-    results: the abstract value of each leaf of the result.
+    convert: for each leaf of the result, the function that converts what the model returns to an array.
     """
 
     model: Model
     dtypes: tuple[np.dtype, ...]
     structure: Any
-    results: tuple[Any, ...]
+    convert: tuple[Callable[[Any], Any], ...]
 
 
 class Jitted:
@@ -136,6 +136,7 @@ class Jitted:
         jax = import_jax("relvm.jax.jit")
         self._jax = jax
         self._flatten = jax.tree_util.tree_flatten
+        self._array = jax.Array
         self._static_numbers, self._static_names = static_numbers, static_names
         self._jitted = jax.jit(
             function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
@@ -149,10 +150,11 @@ class Jitted:
         if compiled is None:
             compiled = self._compiled[key] = self._compile(args, kwargs)
         result = compiled.model(*map(_argument, leaves, compiled.dtypes))
-        found = list(result) if len(compiled.results) != 1 else [result]
-        is_jax = any(isinstance(leaf, self._jax.Array) for leaf in leaves)
-        values = [self._result(*each, is_jax) for each in zip(found, compiled.results, strict=True)]
-        return self._jax.tree_util.tree_unflatten(compiled.structure, values)
+        found = result if len(compiled.convert) != 1 else (result,)
+        values = [convert(each) for convert, each in zip(compiled.convert, found, strict=True)]
+        if any(isinstance(leaf, self._array) for leaf in leaves):
+            values = list(map(self._as_jax, values))
+        return compiled.structure.unflatten(values)
 
     def module(self, /, *args: Any, **kwargs: Any) -> Module:
         """Return the module that runs for these arguments.   The arguments can be instances of jax.ShapeDtypeStruct."""
@@ -188,21 +190,20 @@ class Jitted:
         executable = build(module, self._exec_mode, self._target)
         dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
         results, structure = self._flatten(traced.out_info)
-        return _Compiled(Model(executable, source=module), dtypes, structure, tuple(results))
+        return _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
 
-    def _result(self, value: Any, aval: Any, is_jax: bool) -> Any:
-        """Return a result as an array.   aval: its abstract value.   is_jax: whether the array is one of JAX."""
-        if isinstance(value, tuple):
-            real, imaginary = (np.asarray(part) for part in value)
-            array = np.empty(real.shape, aval.dtype)
-            array.real, array.imag = real, imaginary
-        else:
-            array = np.asarray(value)
+    def _conversion(self, aval: Any) -> Callable[[Any], Any]:
+        """Return the function that converts what the model returns for an abstract value to an array."""
         if is_key(aval.dtype):
-            return self._jax.random.wrap_key_data(array, impl=aval.dtype._impl.name)
+            wrap = self._jax.random.wrap_key_data
+            return lambda value: wrap(np.asarray(value), impl=aval.dtype._impl.name)
         if aval.dtype.name == "float0":
-            return np.zeros(aval.shape, aval.dtype)
-        return self._jax.numpy.asarray(array) if is_jax else array
+            return lambda value: np.zeros(aval.shape, aval.dtype)
+        return _complex_array if aval.dtype.kind == "c" else np.asarray
+
+    def _as_jax(self, value: Any) -> Any:
+        """Return an array as one of JAX, if JAX has its dtype."""
+        return value if value.dtype.name == "float0" else self._jax.numpy.asarray(value)
 
 
 def _signature(leaf: Any) -> Hashable:
@@ -215,17 +216,17 @@ def _signature(leaf: Any) -> Hashable:
 
 
 def _argument(leaf: Any, dtype: np.dtype) -> Any:
-    """Return a leaf of the arguments as the model takes it."""
-    if hasattr(leaf, "dtype") and is_key_array(leaf):
+    """Return a leaf of the arguments as the model takes it.   dtype: the dtype of the array that represents it."""
+    found = getattr(leaf, "dtype", None)
+    if found != dtype and found is not None and is_key(found):
         leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
-    array = np.asarray(leaf)
-    if array.dtype != dtype:
-        array = array.astype(dtype)
-    if dtype.kind == "c":
-        return np.array(array.real), np.array(array.imag)
+    array = np.asarray(leaf, dtype)
+    return (np.array(array.real), np.array(array.imag)) if dtype.kind == "c" else array
+
+
+def _complex_array(value: Any) -> np.ndarray:
+    """Return an array of complex numbers.   value: the real and the imaginary parts."""
+    real, imaginary = (np.asarray(part) for part in value)
+    array = np.empty(real.shape, f"c{2 * real.dtype.itemsize}")
+    array.real, array.imag = real, imaginary
     return array
-
-
-def is_key_array(leaf: Any) -> bool:
-    """Return whether an array consists of random keys."""
-    return not isinstance(leaf, np.ndarray | np.generic) and is_key(leaf.dtype)
