@@ -21,7 +21,7 @@ from relvm.frontend.jax.requirements import import_jax
 from relvm.ir.expr import Module
 from relvm.model import Model
 
-__all__ = ["jit"]
+__all__ = ["Jitted", "jit"]
 
 
 def jit(
@@ -121,6 +121,17 @@ class Jitted:
     """A JAX function that relvm compiles and runs.  `relvm.jax.jit` returns it.
 
     Call it with the arguments of the function.  Any number of threads can call it at the same time.
+
+    Parameters
+    ----------
+    function
+        The function.
+    static_numbers, static_names
+        The positions and the names of the static arguments.
+    options
+        The other options of `jax.jit`.
+    exec_mode, target
+        The options of `relvm.vm.build`.
     """
 
     def __init__(
