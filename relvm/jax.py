@@ -168,11 +168,17 @@ class Jitted:
         return compiled.structure.unflatten(values)
 
     def module(self, /, *args: Any, **kwargs: Any) -> Module:
-        """Return the module that runs for these arguments.   The arguments can be instances of jax.ShapeDtypeStruct."""
+        """Return the module that runs for some arguments.
+
+        args, kwargs: the arguments, of which the leaves can be instances of jax.ShapeDtypeStruct.
+        """
         return import_traced(self._jitted.trace(*args, **kwargs))
 
     def model(self, /, *args: Any, **kwargs: Any) -> Model:
-        """Return the model that runs for these arguments.  Its inputs and outputs are leaves of pytrees."""
+        """Return the model that runs for some arguments.  Its inputs and outputs are leaves of pytrees.
+
+        args, kwargs: the arguments, as for `module`.
+        """
         _, key = self._leaves(args, kwargs)
         if key not in self._compiled:
             self._compiled[key] = self._compile(args, kwargs)

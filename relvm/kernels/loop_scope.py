@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import I64
-from relvm.ir.loop_ir import Literal, Load, Local, Operation, Scalar, Size, as_scalar
+from relvm.ir.loop_ir import Literal, Load, Local, Operation, Scalar, Size, as_scalar, parts_of
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, ConstantExpr, FusedExpr, GatherLoad, post_order, subtrees
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -208,10 +208,12 @@ def _loaded(k: KernelBuilder, value: Scalar) -> Scalar:
     All elements that a tree loads exist.  The C compiler does not know this, so it would load an element only in a
     branch, and could not use vector instructions.
     """
-    if isinstance(value, Operation) and value.function == "select":
-        condition, *alternatives = value.operands
-        return replace(value, operands=(condition, *(_load_once(k, each) for each in alternatives)))
-    return value
+    if not isinstance(value, Operation) or value.function != "select":
+        return value
+    condition, *alternatives = value.operands
+    loaded = list(parts_of(condition))  # which are loaded in any case
+    hoisted = (each if each in loaded else _load_once(k, each) for each in alternatives)
+    return replace(value, operands=(condition, *hoisted))
 
 
 def _load_once(k: KernelBuilder, value: Scalar) -> Scalar:
