@@ -40,7 +40,7 @@ class JaxprImporter(JaxprContext):
         super().__init__(lowered.program, dims)
         self.lowered = lowered
         self._equation: Any = None
-        self._constants: dict[int, Expr] = {}
+        self._constants: dict[tuple[int, Any], tuple[Any, Expr]] = {}  # the id of a value -> the value, the constant
         self._jaxprs: dict[int, str] = {}  # the id of a jaxpr -> its function
 
     def import_main(
@@ -104,9 +104,10 @@ class JaxprImporter(JaxprContext):
         return env[atom]
 
     def _constant(self, value: Any, aval: Any) -> Expr:
-        if id(value) not in self._constants or not hasattr(value, "shape"):
-            self._constants[id(value)] = constant_of(value, aval)
-        return self._constants[id(value)]
+        key = id(value), aval.dtype
+        if key not in self._constants:
+            self._constants[key] = value, constant_of(value, aval)
+        return self._constants[key][1]
 
     # ---- equations ----
 
