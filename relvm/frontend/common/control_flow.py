@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import relvm.ops as ops
 from relvm.ir.builder import Builder
-from relvm.ir.expr import Expr, Tuple
+from relvm.ir.expr import Constant, Expr, Tuple, prim
 from relvm.ir.types import TupleType, Type
 
 Branch = Callable[[], Sequence[Expr]]
@@ -38,11 +38,17 @@ def choose(builder: Builder, index: Expr, branches: Sequence[Branch]) -> Expr:
     index: an integer tensor of rank 0.
     branches: at least one function, which emits a branch and returns its results.
     """
+    # To compare scalars takes less time than to compare tensors, but they must be read first.
+    reads = len(branches) > 2 and not isinstance(index, Constant)
+    scalar = builder.emit(ops.to_scalar(index)) if reads else None
 
     def select(number: int) -> Expr:
         if number == len(branches) - 1:
             return as_result(branches[number]())
-        is_this = builder.emit(ops.equal(index, number))
+        if scalar is None:
+            is_this = builder.emit(ops.equal(index, number))
+        else:
+            is_this = builder.prim("eq", scalar, prim(number))
         return builder.if_(is_this, lambda: as_result(branches[number]()), lambda: select(number + 1))
 
     return select(0)

@@ -110,7 +110,7 @@ def _cond(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[E
     if index.element_type is not None and index.element_type.is_bool:
         value = if_else(importer.builder, index, branches[1], branches[0])
     else:
-        value = choose(importer.builder, importer.emit(ops.maximum(index, 0)), branches)
+        value = choose(importer.builder, index, branches)
     results = importer.results(value, len(types))
     return [importer.with_type(*each) for each in zip(results, types, strict=True)]
 
