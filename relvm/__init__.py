@@ -17,6 +17,8 @@ quantize
     Quantization of ONNX models to 8 and 4 bits.
 onnxruntime
     The Python API of onnxruntime, on relvm.
+jax
+    JAX functions that relvm compiles and runs: `relvm.jax.jit`.
 explore
     Inspection of each stage of a build, comparison of values, a debugger and pictures.
 aot
@@ -39,7 +41,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relvm import aot, distributed, errors, explore, language, onnxruntime, vm
+    from relvm import aot, distributed, errors, explore, jax, language, onnxruntime, vm
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
@@ -57,6 +59,7 @@ __all__ = [
     "errors",
     "explore",
     "grid",
+    "jax",
     "kernel",
     "language",
     "load_model",
@@ -90,7 +93,7 @@ if find_spec("relvm._native") is None:
 
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
-_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "language", "onnxruntime", "vm")
+_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "jax", "language", "onnxruntime", "vm")
 _AT_FIRST_USE = {
     "BuildLimits": "relvm.limited_build",
     "ThreadPoolRunner": "relvm.runtime.thread_pool",

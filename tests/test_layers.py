@@ -34,6 +34,7 @@ LAYERS = (
     ("relvm.explore", "relvm.distributed"),
     ("relvm.editors",),
     ("relvm.model",),
+    ("relvm.jax",),
     ("relvm.magics", "relvm.onnxruntime", "relvm.quantization"),
     ("relvm.cli",),
     ("relvm.__main__",),

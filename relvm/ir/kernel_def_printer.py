@@ -128,7 +128,7 @@ class _Printer:
             case ir.Operation("cast", (operand,), dtype):
                 # The literal of a conversion has a dtype of its own: f64(f32(0.1)) differs from the literal f64(0.1).
                 return f"{dtype}({self.first_operand(operand)})"
-            case ir.Operation(function, (left, right)) if function in _SIGNS:
+            case ir.Operation(function, (left, right)) if _SIGNS.get(function) in LEVEL_OF:
                 level = LEVEL_OF[_SIGNS[function]]
                 # Comparisons are not associative.
                 first = self.first_operand(left, right, outer=level + (function in COMPARISONS))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import contextmanager
+from dataclasses import replace
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import I64
-from relvm.ir.loop_ir import Literal, Load, Local, Scalar, Size, as_scalar
+from relvm.ir.loop_ir import Literal, Load, Local, Operation, Scalar, Size, as_scalar, parts_of
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, ConstantExpr, FusedExpr, GatherLoad, post_order, subtrees
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -108,7 +109,7 @@ class Scope:
             case BufferLoad(buffer):
                 value = Load(buffer, (self.flat(tree),))
             case ApplyExpr(of, function, args):
-                value = self.k.let(c_name(of[0].name), function(*map(self.value, args)), of)
+                value = self.k.let(c_name(of[0].name), _loaded(self.k, function(*map(self.value, args))), of)
             case _:
                 raise AssertionError(f"cannot compute {type(tree).__name__}; it must be bound first")
         self.values[tree] = value
@@ -199,6 +200,20 @@ def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]]
         elif isinstance(tree, BufferLoad):
             scope.prepare(tree)
             waiting += subtrees(tree)
+
+
+def _loaded(k: KernelBuilder, value: Scalar) -> Scalar:
+    """Return the value of an operator, with loads of both alternatives in advance if it is a selection.
+
+    All elements that a tree loads exist.  The C compiler does not know this, so it would load an element only in a
+    branch, and could not use vector instructions.
+    """
+    if not isinstance(value, Operation) or value.function != "select":
+        return value
+    condition, *alternatives = value.operands
+    loaded = list(parts_of(condition))  # which are loaded in any case
+    hoisted = (each if each in loaded else _load_once(k, each) for each in alternatives)
+    return replace(value, operands=(condition, *hoisted))
 
 
 def _load_once(k: KernelBuilder, value: Scalar) -> Scalar:

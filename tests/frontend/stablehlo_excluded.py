@@ -6,9 +6,7 @@ tests/frontend/stablehlo_suite.py runs them.  The names are those of the files, 
 from __future__ import annotations
 
 # Patterns of programs that are refused with RelvmUnsupportedError, as the message must say.
-REFUSED: dict[str, str] = {
-    r"rng_bit_generator_.*": "random numbers are not supported",
-}
+REFUSED: dict[str, str] = {}
 
 # Programs that violate the specification.  They are refused with RelvmFormatError.
 INVALID: dict[str, str] = {

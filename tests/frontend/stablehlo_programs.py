@@ -614,4 +614,112 @@ COMPLEX = {
     },
 }
 
-CASES = LINEAR | COMPLEX | QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL
+
+def _batch_norm(x: Any, mean: Any, variance: Any) -> Any:
+    return (x - mean) / np.sqrt(variance + 0.5) * N[0] + N[1]
+
+
+N = F([[1, 2, 0.5], [0.5, -1, 3]])  # the scale and the offset of a batch normalization
+_MEAN, _VARIANCE = X.mean(0), X.var(0)
+_GRADIENT = X[::-1].copy()
+_CENTERED = X - _MEAN
+_TO_VECTOR = "tensor<3xf32>"
+# The gradient of the operand: each term of the specification.
+_INNER = 2 * _GRADIENT - _GRADIENT.sum(0) - (_GRADIENT * _CENTERED).sum(0) * _CENTERED / (_VARIANCE + 0.5)
+
+NORMS = {
+    "batch_norm_inference": case(
+        """%r = "stablehlo.batch_norm_inference"(%a, %b, %c, %d, %e) {epsilon = 0.5 : f32, feature_index = 1 : i64}
+          : ([[A]], [[B]], [[C]], [[D]], [[E]]) -> [[T]]""",
+        [X, N[0], N[1], _MEAN, _VARIANCE],
+        _batch_norm(X, _MEAN, _VARIANCE),
+    ),
+    "batch_norm_training": case(
+        f"""%r:3 = "stablehlo.batch_norm_training"(%a, %b, %c) {{epsilon = 0.5 : f32, feature_index = 1 : i64}}
+          : ([[A]], [[B]], [[C]]) -> ([[T]], {_TO_VECTOR}, {_TO_VECTOR})""",
+        [X, N[0], N[1]],
+        _batch_norm(X, _MEAN, _VARIANCE),
+        _MEAN,
+        _VARIANCE,
+    ),
+    "batch_norm_grad": case(
+        f"""%r:3 = "stablehlo.batch_norm_grad"(%a, %b, %c, %d, %e) {{epsilon = 0.5 : f32, feature_index = 1 : i64}}
+          : ([[A]], [[B]], [[C]], [[D]], [[E]]) -> ([[T]], {_TO_VECTOR}, {_TO_VECTOR})""",
+        [X, N[0], _MEAN, _VARIANCE, _GRADIENT],
+        N[0] / np.sqrt(_VARIANCE + F(0.5)) / 2 * _INNER,
+        (_GRADIENT * _CENTERED).sum(0) / np.sqrt(_VARIANCE + F(0.5)),
+        _GRADIENT.sum(0),
+    ),
+}
+
+
+def random_bits(algorithm: str, state: list[int], new_state: list[int], bits: Any) -> Case:
+    """Return a program that generates bits.   new_state, bits: what XLA computes on CPUs."""
+    return case(
+        f"""%s, %o = stablehlo.rng_bit_generator %a, algorithm = {algorithm} : ([[A]]) -> ([[A]], {type_of(bits)})
+        %r:2 = stablehlo.optimization_barrier %s, %o : [[A]], {type_of(bits)}""",
+        [np.uint64(state)],
+        np.uint64(new_state),
+        bits,
+    )
+
+
+_WORDS = 1 << 32, (3 << 32) + 2  # the words 0, 1, 2 and 3
+RANDOM = {
+    "THREE_FRY": random_bits(
+        "THREE_FRY", [*_WORDS], [_WORDS[0], _WORDS[1] + 2], np.uint32([2689575991, 2205648888, 150810639])
+    ),
+    "THREE_FRY of 64 bits": random_bits(
+        "THREE_FRY",
+        [*_WORDS],
+        [_WORDS[0], _WORDS[1] + 6],
+        np.uint64(
+            [
+                [9473189843108342839, 6602757811040235535, 14704592877870579330],
+                [15703531913138538168, 5864643543302115482, 13180132864991705525],
+            ]
+        ),
+    ),
+    "PHILOX": random_bits(
+        "PHILOX", [*_WORDS], [_WORDS[0], _WORDS[1] + 1], np.uint32([895509795, 3230209149, 3834998268])
+    ),
+    "PHILOX of 64 bits by default": random_bits(
+        "DEFAULT",
+        [*_WORDS],
+        [_WORDS[0], _WORDS[1] + 3],
+        np.uint64(
+            [
+                [13873642655090500899, 8621663791288249852, 15587144579316200292],
+                [6905954838987356942, 9573426805090750132, 14719086274280709048],
+            ]
+        ),
+    ),
+    "PHILOX of 8 bits": random_bits(
+        "PHILOX", [*_WORDS], [_WORDS[0], _WORDS[1] + 1], np.uint32([895509795, 3230209149, 3834998268]).astype(np.int8)
+    ),
+}
+
+# What JAX writes besides StableHLO.
+_SQUARE = np.float64([[3, 1], [4, -2], [0, 5]])
+_Q, _R = np.linalg.qr(_SQUARE)
+JAX = {
+    "decomposition by reflections": case(
+        """%q, %t = stablehlo.custom_call @Qr(%a) : ([[A]]) -> ([[A]], tensor<2xf64>)
+        %p = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%q, %t) : ([[A]], tensor<2xf64>) -> [[A]]
+        %s = stablehlo.slice %q [0:2, 0:2] : ([[A]]) -> tensor<2x2xf64>
+        %z = stablehlo.constant dense<[[1.0, 1.0], [0.0, 1.0]]> : tensor<2x2xf64>
+        %u = stablehlo.multiply %s, %z : tensor<2x2xf64>
+        %r:2 = stablehlo.optimization_barrier %p, %u : [[A]], tensor<2x2xf64>""",
+        [_SQUARE],
+        _Q,
+        _R,
+    ),
+    "shardings": case('%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {}]> : [[T]]', [X], X),
+    "clamp of bools": case(
+        "%r = stablehlo.clamp %a, %b, %c : ([[A]], [[B]], [[C]]) -> [[T]]",
+        [B([False, True, False]), B([True, False, False]), B([False, True, True])],
+        B([False, True, False]),
+    ),
+}
+
+CASES = LINEAR | COMPLEX | QUANTIZED | ELEMENTWISE | SHAPES | REGIONS | PRODUCTS | CONTROL | NORMS | RANDOM | JAX

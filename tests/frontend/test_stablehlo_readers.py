@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import zlib
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +15,13 @@ from frontend.stablehlo_artifact import artifact
 from frontend.stablehlo_programs import CASES
 
 from relvm import vm
-from relvm.errors import RelvmError, RelvmFormatError, RelvmSyntaxError, RelvmUnsupportedError
+from relvm.errors import RelvmAssertionError, RelvmError, RelvmFormatError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.stablehlo import from_stablehlo
 from relvm.frontend.stablehlo.importer import import_program
 from relvm.frontend.stablehlo.program import Block, Elements, Program, Symbol
 from relvm.frontend.stablehlo.read_program import read_program
 from relvm.frontend.stablehlo.text_reader import read_text
+from relvm.frontend.stablehlo_file import is_stablehlo
 from relvm.ir.printer import print_module
 
 ADD = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  BODY\n}"
@@ -131,7 +136,8 @@ def test_what_is_not_supported_is_told_at_once() -> None:
         "%0 = stablehlo.custom_call @cuda_kernel(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
         "%1 = stablehlo.add %0, %0 : tensor<2xf32>\n"
         '%2 = "stablehlo.all_reduce"(%x) : (tensor<2xf32>) -> tensor<2xf32>\n'
-        "%3 = stablehlo.iota dim = 0 : tensor<2xcomplex<f32>>\nreturn %1 : tensor<2xf32>",
+        "%3 = stablehlo.complex %x, %x : tensor<2xcomplex<f32>>\n"
+        "%4 = stablehlo.clamp %3, %3, %3 : tensor<2xcomplex<f32>>\nreturn %1 : tensor<2xf32>",
     )
     with pytest.raises(RelvmUnsupportedError) as raised:
         from_stablehlo(text.encode())
@@ -209,3 +215,54 @@ def test_damaged_programs_raise_typed_errors(seed: int) -> None:
 def test_a_symbol_is_not_a_string() -> None:
     program = read("%0 = call @main(%x) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>")
     assert program.functions["main"].body.operations[0].attributes["callee"] == Symbol("main")
+
+
+# jax.export.export(jax.jit(lambda x: x + 1))(x).serialize() with JAX 0.10.2, for x of shape "b, 3" and dtype float32.
+EXPORT = zlib.decompress(
+    base64.b85decode(
+        "c-oCsZ*SW~7=NyptLM3qXN4+M!T73dYR#IYRhde+W~CeLHnwRSV*<2I#)&VDhyUTTyAH&}hu{TYf$zdc-~;fE*StXGIVW9P0b*zU"
+        "{QSG;?>Uz(0Qd+37{D|55<Z8Aa1S+~z{jwK`VV0hR^S7;2yN8fhWFrIcn2=P9Grt1+5x^s1c)&rLS(0ai~L-X^PuSR><Q)&7ZEE6"
+        "g0@wp&!+eZ@%yauqm``+^dA&X$u-1pe;ys7bYAf@hznD_vae6+;FSMs25|r0AD`797ycj;x9>gh4%WJBSGub}Tt?Uep$2W5jb_Vf"
+        "FJ11fZ_r;}I;5|ereT_G!!!&9lv?<p&S)U$wTd;BgsV}#9mg>yi!j5atqoIaXr|U|H5#Ti^O`!g?O2pC+g@_*%R1FetHI_Ob1XvG"
+        "B5Sitc8jnj=FTtbcKZ^$+|e|n-C-T1Cfi{>yGPiXy-wIVr5iE3VqYU{gA!+f)Cr~c?ahXTbf?{@(+7|2Yj)q>ws$D|YNt-0KDTe$"
+        "yX|@VmSgA?$Kseez>nLGrmI2en#Sxq2D9(l8;la2%*?n9j;5<#cZuF|DbsbA)NSm6GK*>Wb}6bTv0P%4+WRw%Ji=16+FuxgJtS1C"
+        "?Ng&gb)Yv0qnfqX(WpjAV{c8TEyn2l?&cK(12y+Z9S6hEl~CnrYPFJD4yzjr=u0g;q8mnon))n7mKb{&rpa_x-=p*Bs2L_2FkoG)"
+        "85DWK2qg9U^wU|3xp+>C>x;JLm<`rs^-J!iWjW1`x#=|Ltp(Gt24xr(VFCx^D1|r;%1FR4O=RIG1%50rDwCn2xhTp!nQ(IKXF{>K"
+        "ap)H!K`1eJmH2Tu^agqA2SZ;LUYK}67%Q6}1d8m7LTN-I!!+?^_}w&4ocZ~LEoG6$-q4StN}SRySp;En9bWi{-BJqaO=`%}=vAEN"
+        "**KIj#MnYNDPs>~6=8u1<cTg9SrlST@FFa{5gaPIJaT(j7mQ$Q()snN7S5K4RfEX$H1}d5rH|4iyDz24RUYtO=6;rmz{C1HahRof"
+        ";l)0VRn?0FD<d_FQ3?|tDqB_#u%v3sev}UU$U7c9{)n?YJixKSog^y@UgeWKNO_VLJoby>m=|NgPx>Do?~$1ph9hiM71rguhbR{!"
+        ";0JzG3VyxM*Z3&S`I`>WkcaAa;7fz0E`K7!WWS0%N~0)!signQBCm2k-<MBUpLZ)W@AKus3SW1-{K25WRx$lQ^Pv}J#J%6I{=i3h"
+        "8lMeX8P8UFCJ8cpxpH<_c$Ytngf9h`Lhx}>Wb$gS7o<bkRnrZ`K~E&T2<It_-sE_CCm&FET*Ohkk~?pXv{N0ptSZ3X1rG#v63H&W"
+        "xhGB5BgUP(Hy=Nt`}7tIzp>J9WxwqA`*hd%!n?Wa(;*ew_V)J4-K{R3VOIX@y}pVU%`v}qivRWK?e6<*>Z9y)_+X8o!ED97jlars"
+        "Zc@^W+P5;@tNz>Oz^J^=S5d2_LLjd!wMuvFOQw9SdM5Elh`#}4dy~E"
+    )
+)
+
+
+def test_what_jax_exports_is_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "exported"
+    path.write_bytes(EXPORT)
+    for model in (EXPORT, path):
+        assert is_stablehlo(model)
+    main = vm.VirtualMachine(vm.build(from_stablehlo(path), target="bytecode"))["main"]
+    np.testing.assert_array_equal(main(np.ones((2, 3), np.float32)).numpy(), np.full((2, 3), 2, np.float32))
+    with pytest.raises(RelvmAssertionError, match="Expected value >= 1 for dimension variable 'b'"):
+        main(np.ones((0, 3), np.float32))
+
+
+def test_damaged_exports_of_jax_are_rejected() -> None:
+    generator = random.Random(0)
+    for _ in range(300):
+        damaged = bytearray(EXPORT)
+        for _ in range(generator.randrange(1, 4)):
+            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        data = bytes(damaged[: generator.choice((len(damaged), generator.randrange(len(damaged))))])
+        with suppress(RelvmError):
+            from_stablehlo(data)
+
+
+def test_a_module_can_declare_devices() -> None:
+    text = (
+        'module {\n sdy.mesh @mesh = <["x"=2]> {a = 1 : i64}\n' + ADD.replace("BODY", "return %x : tensor<2xf32>") + "}"
+    )
+    assert list(read_text(text, "x.mlir").functions) == ["main"]

@@ -1,4 +1,4 @@
-"""Kernels for linear systems: triangular solves and Cholesky decompositions."""
+"""Kernels for linear systems: triangular solves, and Cholesky and QR decompositions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_parts import buffers, loops, size
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
-from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
+from relvm.ir.symbolic import dim_op
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -132,3 +133,120 @@ def cholesky_kernel(name: str, matrix: TensorType, *, is_lower: bool) -> KernelD
             k.assign(total, total - out[at(place, row, known)] * out[at(place, row, known)])
         k.store(out, at(place, row, row), Operation("sqrt", (total,), out.dtype))
     return KernelDef(name, (a,), (out,), k.finish())
+
+
+def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
+    """Return the kernel of a QR decomposition by Householder reflections, of the matrices in the last two axes.
+
+    The results are packed as in LAPACK: R in the upper triangle, below it the reflectors without their first element,
+    which is 1, and then a vector of their factors.  A complex number has two parts.
+
+    matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
+
+    Notes
+    -----
+    Source: LAPACK, geqr2 and larfg.
+    """
+    k = KernelBuilder()
+    shape = matrix[0].known_shape
+    count = dim_op("min", shape[-2], shape[-1])
+    factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
+    a = buffers("a", matrix)
+    outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
+    dtype, is_complex = outs[0].dtype, len(a) == 2
+    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
+    zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
+    for source, out in zip(a, outs, strict=True):
+        with loops(k, out.shape) as at:
+            k.store(out, at, source[at])
+    with loops(k, outs[0].shape[:-2]) as place, k.loop(size(taus[0].shape[-1]), name="step") as step:
+        below = k.variable("below", zero)  # the sum of the squares under the diagonal
+        with k.loop(rows, start=step + 1, name="row") as row:
+            for out in outs:
+                element = k.let("element", out[(*place, row, step)])
+                k.assign(below, below + element * element)
+        alpha = [k.let("alpha", out[(*place, step, step)]) for out in outs]
+        imaginary = alpha[1] * alpha[1] if is_complex else zero
+        is_reflected = k.let("is_reflected", (below + imaginary) > zero)
+        norm = k.let("norm", Operation("sqrt", (alpha[0] * alpha[0] + imaginary + below,), dtype))
+        beta = k.let("beta", select(is_reflected, select(alpha[0] < zero, norm, -norm), alpha[0]))
+        divisor = k.let("divisor", select(is_reflected, beta, one))
+        tau = [k.let("tau", select(is_reflected, (beta - alpha[0]) / divisor, zero))]
+        tau += [k.let("tau", select(is_reflected, -alpha[1] / divisor, zero))] if is_complex else []
+        for factors, value in zip(taus, tau, strict=True):
+            k.store(factors, (*place, step), value)
+        with k.branch(is_reflected):
+            scale = [alpha[0] - beta, *alpha[1:]]
+            with k.loop(rows, start=step + 1, name="row") as row:
+                at = (*place, row, step)
+                parts = [k.let("part", out[at]) for out in outs]
+                for out, part in zip(outs, _quotient(k, parts, scale), strict=True):
+                    k.store(out, at, part)
+            conjugate = [tau[0], -tau[1]] if is_complex else tau
+            with k.loop(columns, start=step + 1, name="column") as column:
+                _reflect(k, outs, place, step, rows, column, conjugate)
+        k.store(outs[0], (*place, step, step), beta)
+        if is_complex:
+            k.store(outs[1], (*place, step, step), zero)
+    return KernelDef(name, tuple(a), (*outs, *taus), k.finish())
+
+
+def _reflect(
+    k: KernelBuilder,
+    tensor: Sequence[Buffer],
+    place: Sequence[Scalar],
+    step: Scalar,
+    rows: Scalar,
+    column: Scalar,
+    tau: Sequence[Scalar],
+    reflectors: Sequence[Buffer] | None = None,
+) -> None:
+    """Multiply a column by the reflection I - tau v v*, whose vector v is below the diagonal of column `step`.
+
+    reflectors: the tensor that contains v, by default `tensor` itself.
+    """
+    vectors = tensor if reflectors is None else reflectors
+    totals = [k.variable("total", part[(*place, step, column)]) for part in tensor]
+    with k.loop(rows, start=step + 1, name="row") as row:
+        v = [part[(*place, row, step)] for part in vectors]
+        conjugate = [v[0], -v[1]] if len(v) == 2 else v
+        terms = _product(k, conjugate, [part[(*place, row, column)] for part in tensor])
+        for total, term in zip(totals, terms, strict=True):
+            k.assign(total, total + term)
+    change = [k.let("change", part) for part in _product(k, tau, totals)]
+    for part, each in zip(tensor, change, strict=True):
+        k.store(part, (*place, step, column), part[(*place, step, column)] - each)
+    with k.loop(rows, start=step + 1, name="row") as row:
+        at = (*place, row, column)
+        terms = _product(k, [part[(*place, row, step)] for part in vectors], change)
+        for part, term in zip(tensor, terms, strict=True):
+            k.store(part, at, part[at] - term)
+
+
+def householder_product_kernel(name: str, matrix: Sequence[TensorType], factors: Sequence[TensorType]) -> KernelDef:
+    """Return the kernel of the product of the reflections that `householder_kernel` returns: the columns of Q.
+
+    matrix, factors: the types of the packed matrix and of the vector of factors, as for `householder_kernel`.
+
+    Notes
+    -----
+    Source: LAPACK, org2r.
+    """
+    k = KernelBuilder()
+    a, taus = buffers("a", matrix), buffers("tau", factors)
+    outs = buffers("out", matrix, is_output=True)
+    dtype = outs[0].dtype
+    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
+    zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
+    count = size(taus[0].shape[-1])
+    with loops(k, outs[0].shape[:-2]) as place:
+        with k.loop(rows, name="row") as row, k.loop(columns, name="column") as column:
+            k.store(outs[0], (*place, row, column), select(row.eq(column), one, zero))
+            for out in outs[1:]:
+                k.store(out, (*place, row, column), zero)
+        with k.loop(count, name="number") as number:
+            step = k.let("step", count - 1 - number)
+            tau = [k.let("tau", part[(*place, step)]) for part in taus]
+            with k.loop(columns, start=step, name="column") as column:
+                _reflect(k, outs, place, step, rows, column, tau, a)
+    return KernelDef(name, (*a, *taus), tuple(outs), k.finish())

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError
-from relvm.frontend.common.kernel_parts import buffers, is_inside, loops, quotient, remainder, size
+from relvm.frontend.common.kernel_parts import buffer, buffers, is_inside, loops, quotient, remainder, size
 from relvm.frontend.common.scalar_code import ScalarFunction
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.kernel_def import KernelDef
-from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar
+from relvm.ir.loop_ir import Buffer, Literal, Local, Operation, Scalar, select
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -285,3 +285,26 @@ def _at_most(value: Scalar, limit: Scalar) -> Scalar:
     from relvm.frontend.common.kernel_parts import smaller
 
     return smaller(value, limit)
+
+
+def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, function: str) -> KernelDef:
+    """Return the kernel of a cumulative maximum or minimum along an axis.
+
+    reverse: whether to begin at the end.   function: "max" or "min", of which NaN is the result if it occurs.
+    """
+    k = KernelBuilder()
+    source, out = buffer("x", x), buffer("out", x, is_output=True)
+    count = size(out.shape[axis])
+    outer = [extent for i, extent in enumerate(out.shape) if i != axis]
+    with loops(k, outer) as place, k.loop(count, name="step") as step:
+        row = k.let("row", count - 1 - step) if reverse else step
+        at = (*place[:axis], row, *place[axis:])
+        element = k.variable("element", source[at])
+        with k.branch(step > 0):
+            before = k.let("before", out[(*place[:axis], row + 1 if reverse else row - 1, *place[axis:])])
+            chosen: Scalar = Operation(function, (element, before), element.dtype)
+            if element.dtype.is_float:
+                chosen = select(before.ne(before), before, select(element.ne(element), element, chosen))
+            k.assign(element, chosen)
+        k.store(out, at, element)
+    return KernelDef(name, (source,), (out,), k.finish())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ _SOURCE_LINE = re.compile(r"[^():]*:\d+:\d+")
 _MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-class _Unimported(Exception):
+class Unimported(Exception):
     """Raised when an operation has an operand that could not be imported."""
 
 
@@ -129,19 +129,25 @@ class Importer(ImportContext):
             public = [program.functions["main"], *(each for each in public if each.name != "main")]
         if not public:
             raise RelvmFormatError(f"{program.place}: the program has no public function")
-        needed = _reachable(program, public)
-        for function in needed:
-            self._functions[function.name] = self.unique_name(_identifier(function.name, "function"))
-        for function in needed:
-            if function in public or _is_static(function):
-                self._declare(function)
-        for function in needed:
-            if function in public or _is_static(function):
-                self._import_function(function, is_private=function not in public)
+        needed = reachable_functions(program, public)
+        self.import_functions(needed, {function.name for function in public})
         expect_no_problems(program.place, self.problems, "operations")
         return self.builder.module()
 
     # ---- functions ----
+
+    def import_functions(self, functions: list[Function], public: Collection[str]) -> None:
+        """Import functions of the program, except private ones whose types have unknown dimensions.
+
+        public: the names of the public functions.
+        """
+        for function in functions:
+            self._functions[function.name] = self.unique_name(identifier(function.name, "function"))
+        imported = [function for function in functions if function.name in public or _is_static(function)]
+        for function in imported:
+            self._declare(function)
+        for function in imported:
+            self._import_function(function, is_private=function.name not in public)
 
     def _declare(self, function: Function) -> None:
         if not _is_static(function):
@@ -157,7 +163,7 @@ class Importer(ImportContext):
         params: list[tuple[str, Type]] = []
         names: set[str] = set()
         for number, argument in enumerate(function.body.arguments):
-            name = _identifier(argument.name, f"arg{number}") if argument.name else f"arg{number}"
+            name = identifier(argument.name, f"arg{number}") if argument.name else f"arg{number}"
             name = name if name not in names else f"arg{number}_{len(names)}"
             names.add(name)
             params.append((name, self.type_of(argument.type, name)))
@@ -179,7 +185,7 @@ class Importer(ImportContext):
                 self._expect_result_types(function, results)
                 self.builder.ret(results[0] if len(results) == 1 else Tuple(tuple(results)))
                 imported = True
-        except _Unimported:
+        except Unimported:
             if imported:
                 raise
 
@@ -233,22 +239,24 @@ class Importer(ImportContext):
         for operation in block.operations:
             if operation.name in ("func.return", "stablehlo.return"):
                 return [self.lookup(operand, values) for operand in operation.operands]
-            self._import_operation(operation, values)
+            self.import_operation(operation, values)
         return []
 
     def lookup(self, value: Value, values: Mapping[Value, Expr]) -> Expr:
         """Return the expression of a value."""
         if value not in values:
-            raise _Unimported
+            raise Unimported
         return values[value]
 
-    def _import_operation(self, operation: Operation, values: dict[Value, Expr]) -> None:
+    def import_operation(self, operation: Operation, values: dict[Value, Expr]) -> None:
+        """Import an operation, and add its results to `values`.
+
+        If the operation is not supported, record the problem.  If an operand could not be imported, do nothing.
+        """
         self._operations += 1
         if self._operations > MAX_OPERATIONS:
             raise RelvmFormatError(f"{self.program.place}: more than {MAX_OPERATIONS} operations after inlining")
-        here = f"{operation.place}: {operation.name}"
-        if operation.location:
-            here += f" ({shortened(operation.location)})"
+        here = self.description(operation)
         with self._at(operation):
             try:
                 operands = [self.lookup(operand, values) for operand in operation.operands]
@@ -258,7 +266,7 @@ class Importer(ImportContext):
                     raise RelvmFormatError(f"expected {len(results)} results, got {len(operation.results)}")
                 for declared, result in zip(operation.results, results, strict=True):
                     values[declared] = self._checked(declared.type, result)
-            except _Unimported:
+            except Unimported:
                 pass
             except RelvmUnsupportedError as error:
                 self.problems[_with_place(str(error), here, self.program.place)] = None
@@ -269,12 +277,21 @@ class Importer(ImportContext):
             except _MALFORMED as error:
                 raise RelvmFormatError(f"{here}: malformed: {type(error).__name__}: {error}") from error
 
+    def description(self, operation: Operation) -> str:
+        """Return the place and the name of an operation, for messages."""
+        here = f"{operation.place}: {operation.name}"
+        return f"{here} ({shortened(operation.location)})" if operation.location else here
+
+    def origin(self, operation: Operation) -> str:
+        """Return the source location that is recorded for the expressions of an operation."""
+        found = _SOURCE_LINE.search(operation.location)
+        return found[0] if found else operation.place
+
     @contextmanager
     def _at(self, operation: Operation) -> Iterator[None]:
         """A context manager that makes `operation` the origin of the expressions that are emitted."""
         before = self.builder.place, self.operation
-        found = _SOURCE_LINE.search(operation.location)
-        self.builder.place = found[0] if found else operation.place
+        self.builder.place = self.origin(operation)
         self.operation = operation
         try:
             yield
@@ -356,7 +373,7 @@ def _is_known(type_: AnyType) -> bool:
     return not isinstance(type_, Tensor) or (type_.shape is not None and None not in type_.shape)
 
 
-def _reachable(program: Program, public: list[Function]) -> list[Function]:
+def reachable_functions(program: Program, public: list[Function]) -> list[Function]:
     """Return the functions that the public functions need, in the order of the program."""
     found = {function.name for function in public}
     waiting = list(public)
@@ -383,7 +400,7 @@ def _called(block: Block) -> Iterator[str]:
             blocks += [inner for region in operation.regions for inner in region.blocks]
 
 
-def _identifier(name: str, default: str) -> str:
+def identifier(name: str, default: str) -> str:
     """Return `name` with characters that an identifier cannot have replaced by _."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not text or text[0].isdigit():

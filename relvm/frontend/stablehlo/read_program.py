@@ -1,4 +1,4 @@
-"""Reading of StableHLO programs: the text form or a portable artifact, recognized by the content."""
+"""Reading of StableHLO programs: the text form, a portable artifact or an export of JAX, recognized by the content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from relvm.errors import RelvmFormatError, expect_type
 from relvm.frontend.stablehlo.program import Program
-from relvm.frontend.stablehlo_file import BYTECODE_MAGIC
+from relvm.frontend.stablehlo_file import BYTECODE_MAGIC, exported_artifact
 from relvm.runtime.file_io import read_buffer
 
 
@@ -18,6 +18,8 @@ def read_program(model: str | os.PathLike[str] | bytes | bytearray | memoryview,
     else:
         expect_type("from_stablehlo: model", model, (str, os.PathLike), "a path or bytes")
         data, place = bytes(read_buffer(Path(model))), str(model)
+    artifact = exported_artifact(data)
+    data = data if artifact is None else data[artifact]
     if data[:4] == BYTECODE_MAGIC:
         from relvm.frontend.stablehlo.bytecode_reader import read_bytecode
 
@@ -28,7 +30,7 @@ def read_program(model: str | os.PathLike[str] | bytes | bytearray | memoryview,
         text = data.decode()
     except UnicodeDecodeError as error:
         raise RelvmFormatError(
-            f"{place}: expected a StableHLO program: MLIR text in UTF-8, or a portable artifact, which begins with"
-            f" ML\\xefR (byte {error.start} is neither)"
+            f"{place}: expected a StableHLO program: MLIR text in UTF-8, a portable artifact, which begins with"
+            f" ML\\xefR, or what jax.export serializes (byte {error.start} is none of these)"
         ) from None
     return read_text(text, place)

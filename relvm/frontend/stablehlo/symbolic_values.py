@@ -54,6 +54,10 @@ class SymbolicValues:
             for result in operation.results:
                 self._operations[result] = operation, values
 
+    def know(self, expr: Expr, elements: Sizes) -> None:
+        """Record the elements of an integer tensor."""
+        self._known[expr] = elements
+
     def elements(self, value: Value, values: Mapping[Value, Expr]) -> Sizes | None:
         """Return the elements of an integer tensor as numbers and expressions of sizes, or None if they are unknown."""
         expr = values.get(value)

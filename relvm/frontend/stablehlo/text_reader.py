@@ -270,6 +270,8 @@ class _TextReader:
                 return self.while_(name, place)
             case "stablehlo.reduce" if cursor.at("("):
                 return self.reduce(name, place)
+            case "sdy.mesh" | "sdy.sharding_constraint":
+                return self.sharding(name, place)
         dialect, _, short = name.partition(".")
         if not short:
             cursor.move_to(cursor.start - len(name))
@@ -282,6 +284,21 @@ class _TextReader:
         return Operation(
             name, place, tuple(operands), tuple(map(Value, results)), flattened(attributes), tuple(regions)
         )
+
+    def sharding(self, name: str, place: str) -> Operation:
+        """Read an operation of the dialect sdy, which JAX writes: the devices, or where a value is.
+
+        It is `sdy.mesh @mesh = <...>` or `sdy.sharding_constraint %x <...> : type`.
+        """
+        cursor = self.cursor
+        operands = self.operand_list()
+        if not operands:
+            cursor.symbol()
+            cursor.expect("=")
+        cursor.balanced()
+        attributes = self.attribute_dictionary()
+        results = self.types(name, operands) if operands else ()
+        return Operation(name, place, tuple(operands), tuple(map(Value, results)), attributes)
 
     def attribute_dictionary(self) -> Attributes:
         """Read `{...}`, `attributes {...}` or `<{...}>`, or nothing."""

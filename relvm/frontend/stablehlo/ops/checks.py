@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.stablehlo.complex_numbers import parts
 from relvm.frontend.stablehlo.ops.complex_math import constant_of
 from relvm.frontend.stablehlo.ops.elementwise import unified
+from relvm.frontend.stablehlo.ops.linear_systems import householder_product, qr_decomposition
 from relvm.frontend.stablehlo.program import Elements, Symbol
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
 from relvm.ir.dtypes import F32, I8, U8
@@ -20,13 +23,25 @@ _MOST_ULPS = (1 << 64) - 1
 
 @converts("custom_call")
 @converts_complex("custom_call")
-def _custom_call(node: Node) -> Expr | tuple[Expr, ...]:
-    """Only the checks `check.expect_eq`, `check.expect_close`, `check.expect_almost_eq` and `check.eq`."""
+def _custom_call(node: Node) -> Any:
+    """Only the checks of `check`, and what JAX writes: `shape_assertion`, `Qr` and the product of its reflections."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
+    if target == "shape_assertion":
+        return _shape_assertion(node)
+    if target in _DECOMPOSITIONS:
+        return _DECOMPOSITIONS[target](node)
     if target not in _CHECKS:
         raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
     return _check(node, str(target), *_operands(node))
+
+
+def _shape_assertion(node: Node) -> tuple[Expr, ...]:
+    """A check of sizes that JAX exports.  It fails at run time with the message that the program states."""
+    message = str(node.attribute("error_message", "the sizes of the arguments do not fit"))
+    where = String(f"{node.operation.place}: shape_assertion: {message.partition(' Using the following')[0]}")
+    node.importer.builder.emit(BuiltinCall("assert", (node.operands[0], where), type=VOID))
+    return ()
 
 
 @converts_complex("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
@@ -145,6 +160,7 @@ def _many_ulps(node: Node, x: Expr, y: Expr) -> Expr:
     return ops.logical_and(ops.logical_not(ops.logical_and(finite, ops.logical_not(outside))), ops.logical_not(same))
 
 
+_DECOMPOSITIONS = {"Qr": qr_decomposition, "ProductOfElementaryHouseholderReflectors": householder_product}
 _CHECKS = {
     "check.eq": _unequal,
     "check.almost_eq": _far,

@@ -48,6 +48,17 @@ def _function(name: str) -> Callable[[Callable[..., Complex]], Callable[..., Com
     return declare
 
 
+@converts_complex("iota")
+def _iota(node: Node) -> Tuple:
+    """The real parts are the positions."""
+    result = node.operation.results[0]
+    real_result = Value(real_type(result.type), result.name)
+    convert = converter_for("stablehlo.iota")
+    assert convert is not None
+    real = node.emit(convert(replace(node, operation=replace(node.operation, results=(real_result,)))))
+    return complex_of(node, real, ops.multiply(real, 0.0))
+
+
 @_function("multiply")
 def _multiply(node: Node, x: Complex, y: Complex) -> Complex:
     (a, b), (c, d) = x, y

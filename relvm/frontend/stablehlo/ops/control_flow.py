@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import relvm.ops as ops
+from functools import partial
+
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.control_flow import choose, if_else, while_loop
 from relvm.frontend.stablehlo.program import Block, Symbol, Value
 from relvm.frontend.stablehlo.registry import Node, converts, refuses
 from relvm.ir.dtypes import BOOL
@@ -41,10 +43,6 @@ def run_block(node: Node, block: Block, args: list[Expr]) -> list[Expr]:
     return node.importer.import_block(block, values)
 
 
-def _as_result(results: list[Expr]) -> Expr:
-    return results[0] if len(results) == 1 else Tuple(tuple(results))
-
-
 def _as_results(node: Node, value: Expr) -> tuple[Expr, ...]:
     count = len(node.operation.results)
     if not count:
@@ -55,42 +53,23 @@ def _as_results(node: Node, value: Expr) -> tuple[Expr, ...]:
 @converts("if")
 def _if(node: Node) -> tuple[Expr, ...]:
     node.expect_operands(1)
-    builder = node.importer.builder
-    branches = [node.block(i, 0) for i in (0, 1)]
-    value = builder.if_(
-        node.operands[0],
-        lambda: _as_result(run_block(node, branches[0], [])),
-        lambda: _as_result(run_block(node, branches[1], [])),
-    )
-    return _as_results(node, value)
+    then, orelse = (partial(run_block, node, node.block(i, 0), []) for i in (0, 1))
+    return _as_results(node, if_else(node.importer.builder, node.operands[0], then, orelse))
 
 
 @converts("case")
 def _case(node: Node) -> tuple[Expr, ...]:
     """An index that is out of range selects the last branch."""
     node.expect_operands(1)
-    builder = node.importer.builder
-    branches = [node.block(i, 0) for i in range(len(node.operation.regions))]
+    branches = [partial(run_block, node, node.block(i, 0), []) for i in range(len(node.operation.regions))]
     if not branches:
         raise RelvmFormatError("expected at least one branch")
-    index = node.operands[0]
-
-    def select(number: int) -> Expr:
-        if number == len(branches) - 1:
-            return _as_result(run_block(node, branches[number], []))
-        return builder.if_(
-            node.emit(ops.equal(index, number)),
-            lambda: _as_result(run_block(node, branches[number], [])),
-            lambda: select(number + 1),
-        )
-
-    return _as_results(node, select(0))
+    return _as_results(node, choose(node.importer.builder, node.operands[0], branches))
 
 
 @converts("while")
 def _while(node: Node) -> tuple[Expr, ...]:
     """The loop becomes a tail-recursive function, which runs in constant stack space."""
-    builder = node.importer.builder
     count = len(node.operands)
     condition, body = node.block(0, count), node.block(1, count)
     if not count:
@@ -104,31 +83,26 @@ def _while(node: Node) -> tuple[Expr, ...]:
     names = [f"{argument.name or 'state'}_{i}" for i, argument in enumerate(body.arguments)]
     names = ["".join(c if c.isalnum() and c.isascii() else "_" for c in name) for name in names]
     names = [name if name[0].isalpha() or name[0] == "_" else f"_{name}" for name in names]
-    result_type = types[0] if count == 1 else TupleType(tuple(types))
 
-    def loop(recurse: Expr, *state: Expr) -> Expr:
+    def runs_again(*state: Expr) -> Expr:
         (go,) = run_block(node, condition, list(state))
         if go.type != TensorType(BOOL, ()):
             raise RelvmFormatError(f"the condition has type {go.type}, expected a tensor of i1 and rank 0")
+        return go
 
-        def again() -> Expr:
-            results = run_block(node, body, list(state))
-            if len(results) != count:
-                raise RelvmFormatError(f"the body returns {len(results)} values, expected {count}")
-            results = [
-                node.importer.with_shape(result, type_.shape)
-                if isinstance(type_, TensorType) and type_.shape is not None
-                else result
-                for result, type_ in zip(results, types, strict=True)
-            ]
-            return builder.call(recurse, *results)
+    def iteration(*state: Expr) -> list[Expr]:
+        results = run_block(node, body, list(state))
+        if len(results) != count:
+            raise RelvmFormatError(f"the body returns {len(results)} values, expected {count}")
+        return [
+            node.importer.with_shape(result, type_.shape)
+            if isinstance(type_, TensorType) and type_.shape is not None
+            else result
+            for result, type_ in zip(results, types, strict=True)
+        ]
 
-        return builder.if_(go, again, lambda: _as_result(list(state)))
-
-    function = builder.local_function(
-        list(zip(names, types, strict=True)), loop, result_type, name="loop", recursive=True
-    )
-    return _as_results(node, builder.call(function, *node.operands))
+    params = list(zip(names, types, strict=True))
+    return _as_results(node, while_loop(node.importer.builder, node.operands, params, runs_again, iteration))
 
 
 refuses(
@@ -136,5 +110,4 @@ refuses(
     *("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum"),
     *("reduce_scatter", "send", "recv", "infeed", "outfeed", "replica_id", "partition_id", "async_start", "async_done"),
 )
-refuses("random numbers are not supported", "rng", "rng_bit_generator")
 refuses("tokens are not supported", "after_all", "create_token")

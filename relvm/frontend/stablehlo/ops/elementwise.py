@@ -220,6 +220,8 @@ def _clamp(node: Node) -> Expr:
     low, high = (
         bound if bound.tensor_type.shape == () else node.importer.with_shape(bound, shape) for bound in (low, high)
     )
+    if node.dtype(1).is_bool:
+        return ops.logical_and(ops.logical_or(x, low), high)
     return node.rounded(lambda x, low, high: ops.minimum(ops.maximum(x, low), high), x, low, high)
 
 
@@ -339,3 +341,9 @@ def _next_after(node: Node) -> Expr:
 @converts("optimization_barrier")
 def _optimization_barrier(node: Node) -> tuple[Expr, ...]:
     return tuple(node.operands)
+
+
+@converts("sdy.sharding_constraint")
+def _sharding_constraint(node: Node) -> Expr:
+    """Ignored, because a program runs on one device."""
+    return node.operands[0]

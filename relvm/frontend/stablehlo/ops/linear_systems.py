@@ -1,15 +1,22 @@
-"""Triangular solves and Cholesky decompositions."""
+"""Triangular solves, and Cholesky and QR decompositions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from relvm.errors import RelvmFormatError, RelvmTypeError
-from relvm.frontend.common.linear_systems import TriangularSystem, cholesky_kernel, triangular_solve_kernel
+from relvm.frontend.common.linear_systems import (
+    TriangularSystem,
+    cholesky_kernel,
+    householder_kernel,
+    householder_product_kernel,
+    triangular_solve_kernel,
+)
 from relvm.frontend.stablehlo.complex_numbers import flattened_parts, regrouped
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr
+from relvm.ir.types import TensorType
 
 
 @converts("triangular_solve")
@@ -55,6 +62,28 @@ def _cholesky(node: Node) -> Expr:
     name = node.importer.unique_name("cholesky")
     kernel = cholesky_kernel(name, x.tensor_type, is_lower=node.flag("lower"))
     return _rounded(node, node.call_kernel(kernel, [x], [x.tensor_type]))
+
+
+def qr_decomposition(node: Node) -> tuple[Expr, ...]:
+    """The custom call `Qr`, which JAX writes for the decomposition by Householder reflections."""
+    node.expect_operands(1)
+    matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
+    types = [x.tensor_type for x in matrix]
+    kernel = householder_kernel(node.importer.unique_name("qr"), types)
+    factor = [TensorType(each.dtype, kernel.outputs[-1].shape) for each in types]
+    found = node.as_tuple(node.call_kernel(kernel, matrix, [*types, *factor]))
+    return tuple(regrouped(node, [value.type for value in node.operation.results], found))
+
+
+def householder_product(node: Node) -> Expr:
+    """The custom call `ProductOfElementaryHouseholderReflectors`, which JAX writes for the factor Q."""
+    node.expect_operands(2)
+    matrix, factors = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
+    types = [x.tensor_type for x in matrix]
+    name = node.importer.unique_name("householder_product")
+    kernel = householder_product_kernel(name, types, [x.tensor_type for x in factors])
+    found = node.as_tuple(node.call_kernel(kernel, [*matrix, *factors], types))
+    return regrouped(node, [node.operation.results[0].type], found)[0]
 
 
 def _expect_square(node: Node, x: Expr) -> None:

@@ -1,0 +1,166 @@
+"""`from_jax`: import a JAX function as a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relvm.data_classes import record
+from relvm.errors import RelvmArgumentError, RelvmTypeError, resources
+from relvm.frontend.jax.avals import type_of_aval
+from relvm.frontend.jax.importer import JaxprImporter
+from relvm.frontend.jax.leaves import equations_in, is_leaf, lower_leaves
+from relvm.frontend.jax.requirements import import_jax
+from relvm.frontend.stablehlo.importer import identifier
+from relvm.ir.expr import Module
+from relvm.ir.symbolic import AnyDim, dim_var
+
+
+def from_jax(
+    function: Callable[..., Any],
+    /,
+    *example_args: Any,
+    dynamic: Any = None,
+    static_argnums: Any = (),
+    name: str = "main",
+    **example_kwargs: Any,
+) -> Module:
+    """Import a JAX function.
+
+    JAX traces the function with the example arguments to a jaxpr.  The loops and conditionals of `jax.lax` and the
+    functions under `jax.jit` stay visible in the module.
+
+    Parameters
+    ----------
+    function
+        A function that `jax.jit` accepts, or the result of `jax.jit`.
+    *example_args, **example_kwargs
+        The arguments: arrays, numbers, instances of jax.ShapeDtypeStruct, and pytrees of these.  Only their shapes and
+        dtypes matter.
+    dynamic
+        The symbolic sizes of the arguments: None, or a sequence with an item for each argument.  An item is None, a
+        string such as "b, 3", or a pytree of these that is a prefix of the argument, as in
+        `jax.export.symbolic_args_specs`.  A size such as `b` becomes a symbolic dimension of at least 1.
+    static_argnums
+        The positions of arguments that are Python values, as for `jax.jit`.
+    name
+        The name of the function in the module.
+
+    Returns
+    -------
+    Module
+        A module with the function `name`.  Its parameters are the leaves of the arguments, and it returns the leaves of
+        the result, in the order of `jax.tree.flatten`: a tuple, unless there is exactly one.  A complex tensor is a
+        tuple of its real and its imaginary part.  A random key is its key data.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        JAX is not installed, or relvm does not support some equations.  The message lists them all, with the source
+        lines.
+    RelvmArgumentError
+        `dynamic` does not fit the arguments.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp                                                       # doctest: +SKIP
+    >>> from_jax(lambda x, y: jnp.dot(x, y), jnp.ones((2, 3)), jnp.ones(3))           # doctest: +SKIP
+    """
+    jax = import_jax("from_jax")
+    if not callable(function):
+        raise RelvmTypeError(f"from_jax: function: expected a function, got {type(function).__name__}")
+    args: tuple[Any, ...] = example_args
+    if dynamic is not None:
+        args = _symbolic_args(example_args, dynamic)
+    jitted = function if hasattr(function, "trace") else jax.jit(function, static_argnums=static_argnums)
+    with resources("from_jax"):
+        return import_traced(jitted.trace(*args, **example_kwargs), name)
+
+
+def _symbolic_args(args: tuple[Any, ...], dynamic: Any) -> tuple[Any, ...]:
+    """Return the arguments as instances of jax.ShapeDtypeStruct with symbolic shapes."""
+    from jax.export import symbolic_args_specs
+
+    if isinstance(dynamic, str) or not isinstance(dynamic, list | tuple) or len(dynamic) != len(args):
+        raise RelvmArgumentError(
+            f"from_jax: dynamic: expected a sequence with an item for each of the {len(args)} arguments,"
+            f" got {dynamic!r}"
+        )
+    try:
+        return tuple(symbolic_args_specs(args, tuple(dynamic)))
+    except (TypeError, ValueError) as error:
+        raise RelvmArgumentError(f"from_jax: dynamic: {error}") from None
+
+
+@record
+class Parameters:
+    """The parameters of a traced program.
+
+    names: a name for each leaf of the arguments.
+    outputs: a name for each leaf of the result.
+    """
+
+    names: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def import_traced(traced: Any, name: str = "main") -> Module:
+    """Import a traced function, the result of `jax.jit(f).trace(...)`.   The errors are those of `from_jax`.
+
+    name: the name of the function in the module.
+    """
+    jax = import_jax("from_jax")
+    closed = traced.jaxpr
+    place = f"from_jax({traced.fun_name})"
+    dims, sizes = _dims(closed.jaxpr)
+    leaves = [each for each in equations_in(closed.jaxpr) if is_leaf(each)]
+    lowered = lower_leaves(leaves, sizes, place)
+    importer = JaxprImporter(place, lowered, dims)
+    parameters = _parameters(jax, traced)
+    types = [type_of_aval(var.aval, dims) for var in closed.jaxpr.invars]
+    attributes: dict[str, Any] = {"output_names": parameters.outputs}
+    if dims:
+        attributes["lower_bounds"] = tuple((size, 1) for size in dims)
+    return importer.import_main(closed, parameters.names, types, name, tuple(attributes.items()))
+
+
+def _dims(jaxpr: Any) -> tuple[dict[str, AnyDim], list[Any]]:
+    """Return a dimension for each name in the symbolic shapes of the parameters, and the sizes of JAX that they are."""
+    from jax.export import is_symbolic_dim
+
+    found: dict[str, Any] = {}
+    for var in jaxpr.invars:
+        for size in getattr(var.aval, "shape", ()):
+            if is_symbolic_dim(size):
+                found.update(dict.fromkeys(size.get_vars(), size))
+    dims: Mapping[str, AnyDim] = {name: dim_var(name) for name in found}
+    return dict(dims), [_variable(size, name) for name, size in found.items()]
+
+
+def _variable(size: Any, name: str) -> Any:
+    """Return the symbolic dimension that is a variable in the scope of another symbolic dimension."""
+    from jax.export import symbolic_shape
+
+    (variable,) = symbolic_shape(name, scope=size.scope)
+    return variable
+
+
+def _parameters(jax: Any, traced: Any) -> Parameters:
+    info = traced.jaxpr.jaxpr.debug_info
+    names = _unique(info.arg_names or (), len(traced.jaxpr.jaxpr.invars), "x")
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
+    outputs = [jax.tree_util.keystr(path, simple=True, separator="_") or "output" for path in paths]
+    return Parameters(names, _unique(outputs, len(traced.jaxpr.jaxpr.outvars), "output"))
+
+
+def _unique(names: Any, count: int, default: str) -> tuple[str, ...]:
+    """Return `count` distinct identifiers, from names that need not be identifiers or distinct."""
+    found: dict[str, None] = {}
+    for number in range(count):
+        text = str(names[number] or "") if number < len(names) else ""
+        name = identifier(text.strip("_"), default) if text else f"{default}{number}"
+        name = "_".join(part for part in name.split("_") if part) or f"{default}{number}"
+        while name in found:
+            name += f"_{number}"
+        found[name] = None
+    return tuple(found)

@@ -1,0 +1,26 @@
+"""The import of JAX, which is an optional dependency."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relvm.errors import RelvmUnsupportedError
+
+
+def import_jax(what: str) -> Any:
+    """Import JAX, and return its module.
+
+    what: the function that needs JAX, for the message.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        JAX is not installed, or is too old.
+    """
+    try:
+        import jax
+        import jax.export
+        import jax.extend.core
+    except ImportError as error:
+        raise RelvmUnsupportedError(f"{what} needs JAX 0.10 or newer: pip install 'relvm[jax]' ({error})") from None
+    return jax

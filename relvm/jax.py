@@ -1,0 +1,249 @@
+"""`relvm.jax.jit`: JAX functions that relvm compiles and runs.
+
+Importing this module does not import JAX.  The first call of a function does.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.compiler.build import build
+from relvm.data_classes import record
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.frontend.jax.avals import array_type, is_key
+from relvm.frontend.jax.from_jax import import_traced
+from relvm.frontend.jax.requirements import import_jax
+from relvm.ir.expr import Module
+from relvm.model import Model
+
+__all__ = ["Jitted", "jit"]
+
+
+def jit(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    exec_mode: str = "auto",
+    target: str = "c",
+) -> Jitted:
+    """Return a function that relvm compiles for the shapes and dtypes of its arguments, and runs.
+
+    The first call with new shapes, dtypes, pytree structures or static arguments traces `function` with JAX, imports
+    the jaxpr and builds it.  Later calls run the program that was built.
+
+    Parameters
+    ----------
+    function
+        A function that `jax.jit` accepts.
+    static_argnums, static_argnames
+        The arguments that are Python values, by position and by name, as for `jax.jit`.  They must be hashable.
+    donate_argnums, donate_argnames
+        The arguments that the caller does not use afterwards, as for `jax.jit`.  See "Notes".
+    exec_mode, target
+        The options of `relvm.vm.build`.
+
+    Returns
+    -------
+    Jitted
+        A function that takes the same arguments as `function`.  The leaves of its result are NumPy arrays.  If a leaf
+        of the arguments is a jax.Array, they are jax arrays.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        JAX is not installed.  A call also raises this error if relvm does not support some equations.
+
+    Notes
+    -----
+    A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
+    belongs to the caller, so the first update copies it.  Donation allows no more than this, and is accepted so that
+    programs for `jax.jit` run unchanged.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp                                                       # doctest: +SKIP
+    >>> relvm.jax.jit(lambda x: jnp.tanh(x).sum())(np.ones(3))                        # doctest: +SKIP
+    """
+    import_jax("relvm.jax.jit")
+    if not callable(function):
+        raise RelvmTypeError(f"jit: function: expected a function, got {type(function).__name__}")
+    numbers, names = _static_arguments(function, static_argnums, static_argnames)
+    options = {"donate_argnums": donate_argnums or (), "donate_argnames": donate_argnames or ()}
+    return Jitted(function, numbers, names, options, exec_mode, target)
+
+
+def _as_tuple(value: Any, kind: type) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, kind) else tuple(value or ())
+
+
+def _static_arguments(function: Callable[..., Any], numbers: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
+    """Return the positions and the names of the static arguments.
+
+    If only the positions or only the names are given, the others are inferred from the signature, as `jax.jit` does.
+    """
+    positions, known = _as_tuple(numbers, int), _as_tuple(names, str)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return positions, frozenset(known)
+    by_name = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+    if positions and not known:
+        known = tuple(parameters[i].name for i in positions if -len(parameters) <= i < len(parameters))
+    elif known and not positions:
+        positions = tuple(i for i, each in enumerate(parameters) if each.name in known and each.name in by_name)
+    return positions, frozenset(known)
+
+
+@record
+class _Compiled:
+    """The program for certain shapes, dtypes, pytree structures and static arguments.
+
+    dtypes: the dtype of each leaf of the arguments.
+    structure: the structure of the result.
+    convert: for each leaf of the result, the function that converts what the model returns to an array.
+    """
+
+    model: Model
+    dtypes: tuple[np.dtype, ...]
+    structure: Any
+    convert: tuple[Callable[[Any], Any], ...]
+
+
+class Jitted:
+    """A JAX function that relvm compiles and runs.  `relvm.jax.jit` returns it.
+
+    Call it with the arguments of the function.  Any number of threads can call it at the same time.
+
+    Parameters
+    ----------
+    function
+        The function.
+    static_numbers, static_names
+        The positions and the names of the static arguments.
+    options
+        The other options of `jax.jit`.
+    exec_mode, target
+        The options of `relvm.vm.build`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_numbers: tuple[int, ...],
+        static_names: frozenset[str],
+        options: dict[str, Any],
+        exec_mode: str,
+        target: str,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        jax = import_jax("relvm.jax.jit")
+        self._jax = jax
+        self._flatten = jax.tree_util.tree_flatten
+        self._array = jax.Array
+        self._static_numbers, self._static_names = static_numbers, static_names
+        self._jitted = jax.jit(
+            function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
+        )
+        self._exec_mode, self._target = exec_mode, target
+        self._compiled: dict[Hashable, _Compiled] = {}
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        leaves, key = self._leaves(args, kwargs)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = self._compile(args, kwargs)
+        result = compiled.model(*map(_argument, leaves, compiled.dtypes))
+        found = result if len(compiled.convert) != 1 else (result,)
+        values = [convert(each) for convert, each in zip(compiled.convert, found, strict=True)]
+        if any(isinstance(leaf, self._array) for leaf in leaves):
+            values = list(map(self._as_jax, values))
+        return compiled.structure.unflatten(values)
+
+    def module(self, /, *args: Any, **kwargs: Any) -> Module:
+        """Return the module that runs for some arguments.
+
+        args, kwargs: the arguments, of which the leaves can be instances of jax.ShapeDtypeStruct.
+        """
+        return import_traced(self._jitted.trace(*args, **kwargs))
+
+    def model(self, /, *args: Any, **kwargs: Any) -> Model:
+        """Return the model that runs for some arguments.  Its inputs and outputs are leaves of pytrees.
+
+        args, kwargs: the arguments, as for `module`.
+        """
+        _, key = self._leaves(args, kwargs)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(args, kwargs)
+        return self._compiled[key].model
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Hashable]:
+        """Return the leaves of the arguments that are not static, and the key of the program for all arguments."""
+        static: tuple[Any, ...] = ()
+        if self._static_numbers or self._static_names:
+            numbers = {number % len(args) for number in self._static_numbers if -len(args) <= number < len(args)}
+            named = sorted(self._static_names & kwargs.keys())
+            static = (*((i, args[i]) for i in sorted(numbers)), *((name, kwargs[name]) for name in named))
+            args = tuple(value for i, value in enumerate(args) if i not in numbers)
+            kwargs = {name: value for name, value in kwargs.items() if name not in self._static_names}
+        leaves, structure = self._flatten((args, kwargs))
+        key = (structure, static, self._jax.config.jax_enable_x64, *map(_signature, leaves))
+        try:
+            hash(key)
+        except TypeError:
+            raise RelvmArgumentError(f"a static argument is not hashable: {static!r}") from None
+        return leaves, key
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:
+        traced = self._jitted.trace(*args, **kwargs)
+        module = import_traced(traced)
+        executable = build(module, self._exec_mode, self._target)
+        dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
+        results, structure = self._flatten(traced.out_info)
+        return _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
+
+    def _conversion(self, aval: Any) -> Callable[[Any], Any]:
+        """Return the function that converts what the model returns for an abstract value to an array."""
+        if is_key(aval.dtype):
+            wrap = self._jax.random.wrap_key_data
+            return lambda value: wrap(np.asarray(value), impl=aval.dtype._impl.name)
+        if aval.dtype.name == "float0":
+            return lambda value: np.zeros(aval.shape, aval.dtype)
+        return _complex_array if aval.dtype.kind == "c" else np.asarray
+
+    def _as_jax(self, value: Any) -> Any:
+        """Return an array as one of JAX, if JAX has its dtype."""
+        return value if value.dtype.name == "float0" else self._jax.numpy.asarray(value)
+
+
+def _signature(leaf: Any) -> Hashable:
+    """Return what JAX traces of a leaf: its shape and dtype, or the name of its type if it is a Python number."""
+    if isinstance(leaf, bool | int | float | complex):
+        return type(leaf).__name__
+    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+        raise RelvmTypeError(f"expected arrays, numbers and pytrees of these as arguments, got {type(leaf).__name__}")
+    return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+
+
+def _argument(leaf: Any, dtype: np.dtype) -> Any:
+    """Return a leaf of the arguments as the model takes it.   dtype: the dtype of the array that represents it."""
+    found = getattr(leaf, "dtype", None)
+    if found != dtype and found is not None and is_key(found):
+        leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
+    array = np.asarray(leaf, dtype)
+    return (np.array(array.real), np.array(array.imag)) if dtype.kind == "c" else array
+
+
+def _complex_array(value: Any) -> np.ndarray:
+    """Return an array of complex numbers.   value: the real and the imaginary parts."""
+    real, imaginary = (np.asarray(part) for part in value)
+    array = np.empty(real.shape, f"c{2 * real.dtype.itemsize}")
+    array.real, array.imag = real, imaginary
+    return array

@@ -1,0 +1,238 @@
+"""JAX functions: the results are those of JAX, and loops, conditionals and names stay visible.
+
+The tests need JAX, which the test extra does not install: `pip install jax`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax", reason="JAX IS MISSING: pip install jax to run these tests")
+pytest.importorskip("absl", reason="absl-py is missing: pip install absl-py to run these tests")
+
+import jax.numpy as jnp  # noqa: E402
+from frontend.jax_suite import outcome, selected  # noqa: E402
+from jax import lax  # noqa: E402
+
+import relvm.jax  # noqa: E402
+from relvm import vm  # noqa: E402
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError  # noqa: E402
+from relvm.frontend.jax import from_jax  # noqa: E402
+from relvm.ir.printer import print_module  # noqa: E402
+from relvm.ir.types import format_type  # noqa: E402
+
+F = np.float32
+X = F([[1.5, -2.5, 0.25], [4.0, -0.25, 9.0]])
+
+
+def run(module: Any, *leaves: Any, target: str = "bytecode") -> list[np.ndarray]:
+    """Return the leaves of the result of `main`."""
+    found = vm.VirtualMachine(vm.build(module, target=target, verified=True))["main"](*leaves)
+    return [each.numpy() for each in (found if isinstance(found, list | tuple) else (found,))]
+
+
+def expect_as_jax(function: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Check that the leaves of the result are those of JAX, on both targets."""
+    expected = jax.tree.leaves(jax.jit(function)(*args))
+    module = from_jax(function, *args, **options)
+    for target in ("bytecode", "numpy"):
+        found = run(module, *jax.tree.leaves(args), target=target)
+        for x, y in zip(found, expected, strict=True):
+            assert (x.shape, x.dtype) == (y.shape, y.dtype)
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def scan(x: Any, w: Any) -> Any:
+    return lax.scan(lambda c, row: (c + row * w, (jnp.tanh(c), row[0])), jnp.zeros(3), x)
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "scan": (scan, (X, F(2))),
+    "reversed scan": (lambda x: lax.scan(lambda c, row: (c * 0.5 + row, c), jnp.ones(3), x, reverse=True), (X,)),
+    "scan without steps": (lambda x: lax.scan(lambda c, row: (c + row, row), x[0], x[:0]), (X,)),
+    "while": (lambda x: lax.while_loop(lambda s: s[1].sum() < 50, lambda s: (s[0] + 1, s[1] * 1.5), (0, abs(x))), (X,)),
+    "while of a batch": (
+        jax.vmap(lambda x: lax.while_loop(lambda s: s < 10, lambda s: s * 3 + 1, x)),
+        (F([0, 2, 11]),),
+    ),
+    "fori_loop": (lambda x: lax.fori_loop(0, 2, lambda i, x: x.at[i].set(x[1 - i] * 2), x), (X,)),
+    "cond": (lambda x: [lax.cond(x[0, i] > 0, jnp.sin, lambda x: x - 1, x) for i in (0, 1)], (X,)),
+    "switch": (lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.tan], x), (np.int32(7), X)),
+    "grad of a scan": (jax.grad(lambda x: scan(x, 0.5)[0].sum() + scan(x, 2.0)[1][0].sum()), (X,)),
+    "nested jit": (lambda x: jax.jit(lambda y: y + 1)(x) * jax.jit(lambda y: y - 1)(x), (X,)),
+    "custom_jvp": (lambda x: jax.nn.relu(x) + jax.nn.silu(x), (X,)),
+    "checkpoint": (jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sin(y * y))(x).sum()), (X,)),
+    "cumulative": (
+        lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 1, reverse=True), lax.cummin(x)),
+        (X,),
+    ),
+    "cumulative with NaN": (lambda x: (lax.cummax(x), lax.cummin(x, reverse=True)), (F([1, np.nan, 3, 2]),)),
+    "random numbers": (lambda seed: jax.random.normal(jax.random.key(seed), (5,)), (np.int32(3),)),
+    "pytrees": (lambda p: {"z": p["b"][0] * 2, "a": (p["a"], p["b"][1])}, ({"b": [X, F(3)], "a": F(1)},)),
+    "an argument as a result": (lambda x, y: (y, x, x), (X, F(1))),
+    "an unused argument": (lambda x, y: y * 2, (X, F(1))),
+    "constants": (lambda x: x + X[0] + np.arange(3, dtype=F), (X,)),
+    "linear algebra": (lambda x: jnp.linalg.solve(x @ x.T + jnp.eye(2), x), (X,)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_results_are_those_of_jax(name: str) -> None:
+    function, args = FUNCTIONS[name]
+    expect_as_jax(function, *args)
+
+
+def test_loops_calls_and_names_stay_visible() -> None:
+    def f(x: Any) -> Any:
+        from jax.ad_checkpoint import checkpoint_name
+
+        y = checkpoint_name(jnp.tanh(x) * 2, "hidden")
+        return jax.nn.relu(lax.scan(lambda c, row: (c + row, c), jnp.zeros(3), y)[1])
+
+    text = print_module(from_jax(f, X))
+    assert (
+        "private def relu(" in text
+        and "fn loop(i: i64, carry0: f32[3], rows0: f32[2, 3])" in text
+        and "hidden: " in text
+    )
+    assert text.count("tanh(") == 1 and "def main(x: f32[2, 3])" in text
+
+
+def test_parameters_have_the_names_of_the_leaves() -> None:
+    module = from_jax(lambda params, x: {"loss": params["w"] @ x, "n": x}, {"w": X, "b": [F(1), F(2)]}, F([1, 2, 3]))
+    (main,) = module.functions
+    assert [param.name for param in main.params] == ["params_b_0", "params_b_1", "params_w", "x"]
+    assert dict(main.attributes)["output_names"] == ("loss", "n")
+
+
+def test_symbolic_sizes() -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = jnp.concatenate([x, x + 1])
+        total, rows = lax.scan(lambda c, row: (c + row, c), jnp.zeros(3), z)
+        return z @ y, z.reshape(-1), total, rows, jnp.mean(x, 0), jnp.cumsum(x, 0), jnp.where(x > 0, x, 0).sum()
+
+    module = from_jax(f, X, np.ones((3, 4), F), dynamic=("b, 3", "3, c"))
+    main = next(each for each in module.functions if each.name == "main")
+    assert format_type(main.params[0].type) == "f32[b, 3]"
+    for rows, columns in ((1, 2), (5, 3)):
+        args = (np.arange(3.0 * rows, dtype=F).reshape(rows, 3), np.ones((3, columns), F))
+        for x, y in zip(run(module, *args), f(*args), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5)
+    with pytest.raises(RelvmShapeError, match="b"):
+        run(module, np.ones((0, 3), F), np.ones((3, 1), F))
+    with pytest.raises(RelvmArgumentError, match="an item for each of the 1 arguments"):
+        from_jax(jnp.sin, X, dynamic="b, 3")
+    with pytest.raises(RelvmArgumentError, match="dynamic"):
+        from_jax(jnp.sin, X, dynamic=("b, 7",))
+
+
+def test_complex_numbers_are_pairs() -> None:
+    z = (X + 1j * X[::-1]).astype(np.complex64)
+
+    def f(z: Any) -> Any:
+        return lax.scan(lambda c, row: (c * row, c + 1), jnp.ones(3, jnp.complex64), z)
+
+    expected = [part for each in f(z) for part in (each.real, each.imag)]
+    main = vm.VirtualMachine(vm.build(from_jax(f, z), target="bytecode"))["main"]
+    found = [part for each in main((np.array(z.real), np.array(z.imag))) for part in each]
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x.numpy(), y, rtol=1e-5)
+
+
+def test_messages_list_everything_that_is_not_supported_with_the_source_lines() -> None:
+    def f(x: Any) -> Any:
+        jax.debug.print("x = {}", x)
+        y = jax.pure_callback(np.sin, x, x)
+        return jnp.linalg.eig(x[:, :2])[0], y
+
+    with pytest.raises(RelvmUnsupportedError) as caught:
+        from_jax(f, X)
+    message = str(caught.value)
+    assert message.startswith("from_jax(f): ") and "equations cannot be imported" in message
+    for name in ("pure_callback: callbacks are not supported", "eig: JAX cannot lower it"):
+        assert re.search(rf"test_jax\.py:\d+:\d+: {name}", message), message
+    with pytest.raises(RelvmTypeError, match="expected a function, got int"):
+        from_jax(3)  # type: ignore[arg-type]
+
+
+# ---- relvm.jax.jit ----
+
+
+def test_jit_takes_and_returns_pytrees() -> None:
+    jitted = relvm.jax.jit(lambda p, x, *, k=1.0: {"a": p["w"] @ x + k, "b": (x.sum(),)})
+    found = jitted({"w": X}, np.ones(3, F), k=2.0)
+    assert isinstance(found["a"], np.ndarray) and isinstance(found["b"], tuple)
+    np.testing.assert_allclose(found["a"], X.sum(1) + 2)
+    found = jitted({"w": jnp.asarray(X)}, np.ones(3, F))
+    assert isinstance(found["a"], jax.Array)
+    np.testing.assert_allclose(found["a"], X.sum(1) + 1)
+
+
+def test_jit_traces_once_for_each_structure_shape_dtype_and_static_argument() -> None:
+    traced = []
+
+    def f(x: Any, n: int, mode: str = "up") -> Any:
+        traced.append((x.shape, x.dtype.name, n, mode))
+        return x * n if mode == "up" else x / n
+
+    jitted = relvm.jax.jit(f, static_argnums=1, static_argnames="mode")
+    for x in (X, X * 2, X[0], X.astype(np.int32)):
+        jitted(x, 2)
+    np.testing.assert_allclose(jitted(X, 4, mode="down"), X / 4)
+    np.testing.assert_allclose(jitted(X, 4, mode="down"), X / 4)
+    assert len(traced) == 4
+    named = relvm.jax.jit(lambda x, n: x * n, static_argnames="n")
+    np.testing.assert_allclose([named(X, 3), named(X, n=3)], [X * 3, X * 3])
+    with pytest.raises(RelvmArgumentError, match="not hashable"):
+        named(X, [3])
+    with pytest.raises(RelvmTypeError, match="got str"):
+        named("x", 3)
+
+
+def test_jit_of_numbers_keys_and_complex_arrays() -> None:
+    def f(key: Any, x: Any, n: Any) -> Any:
+        return jax.random.split(key)[0], jax.random.uniform(key, (2,)), x * 1j + n, n
+
+    key = jax.random.key(1)
+    found, expected = relvm.jax.jit(f)(key, X, 3), jax.jit(f)(key, X, 3)
+    assert (jax.random.key_data(found[0]) == jax.random.key_data(expected[0])).all()
+    for x, y in zip(found[1:], expected[1:], strict=True):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def test_a_donated_argument_keeps_its_value() -> None:
+    def f(x: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda i, x: x.at[i].add(1), x)
+
+    x = X.copy()
+    np.testing.assert_allclose(relvm.jax.jit(f, donate_argnums=0)(x), X + 1)
+    assert (x == X).all()
+
+
+def test_the_module_and_the_model_of_a_jitted_function() -> None:
+    jitted = relvm.jax.jit(partial(jnp.dot), exec_mode="bytecode", target="bytecode")
+    assert "matmul" in print_module(jitted.module(X, jax.ShapeDtypeStruct((3,), F)))
+    assert jitted.model(X, F([1, 2, 3])).signature.inputs == {"a": "f32[2, 3]", "b": "f32[3]"}
+
+
+# ---- the harnesses of JAX ----
+
+SAMPLE = 110  # harnesses of the sample
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_a_sample_of_the_harnesses(part: int) -> None:
+    """`python -P tests/frontend/jax_suite.py` runs all of them."""
+    names = selected()
+    for name in names[:: len(names) // SAMPLE][part::10]:
+        kind, message = outcome(name, exec_mode="bytecode", target="bytecode")
+        assert kind not in ("wrong", "failed"), f"{name}: {message}"
