@@ -24,6 +24,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import REFERENCE_PREFIX
 
 if TYPE_CHECKING:
+    from relvm.bundle import bundle
     from relvm.compiler.adapt import adapt
     from relvm.compiler.build import build, lower
     from relvm.compiler.export_library import export_library
@@ -36,6 +37,7 @@ _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "adapt": "relvm.compiler.adapt",
     "build": "relvm.compiler.build",
+    "bundle": "relvm.bundle",
     "lower": "relvm.compiler.build",
     "export_library": "relvm.compiler.export_library",
     "find_compiler": "relvm.compiler.find_compiler",
@@ -65,6 +67,7 @@ __all__ = [
     "VirtualMachine",
     "adapt",
     "build",
+    "bundle",
     "export_library",
     "find_compiler",
     "get_func",

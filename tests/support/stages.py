@@ -70,6 +70,7 @@ FAST = {
         "test_front_door.py",
         "test_hostile_names.py",
         "test_layers.py",
+        "test_runtime_distribution.py",
         "test_start.py",
         "test_stages.py",
         "test_tables.py",
