@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from relvm.compiler.build import build, lower
     from relvm.compiler.export_library import export_library
     from relvm.compiler.find_compiler import find_compiler
+    from relvm.compiler.selective import export_selective
     from relvm.runtime.exec_builder import ExecBuilder
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
@@ -40,6 +41,7 @@ _AT_FIRST_USE = {
     "bundle": "relvm.bundle",
     "lower": "relvm.compiler.build",
     "export_library": "relvm.compiler.export_library",
+    "export_selective": "relvm.compiler.selective",
     "find_compiler": "relvm.compiler.find_compiler",
 }
 
@@ -69,6 +71,7 @@ __all__ = [
     "build",
     "bundle",
     "export_library",
+    "export_selective",
     "find_compiler",
     "get_func",
     "load",

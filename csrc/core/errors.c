@@ -17,11 +17,11 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   rvm_budget_relax(1); /* the run's budget is exhausted, but the process still has memory for the message */
   rvm_status status;
   if (budget->is_sealed)
-    status = rvm_fail(result, RVM_OUT_OF_MEMORY,
-                      "out of memory: a real-time run needs a block of %lld bytes more than the first run; call "
-                      "rvm_machine_real_time again before a run with larger sizes, and release results inside the "
-                      "machine before the next run",
-                      (long long)budget->refused);
+    status =
+        rvm_fail(result, RVM_OUT_OF_MEMORY,
+                 "out of memory: a real-time run needs a block of %lld bytes more than the first run; turn the mode on "
+                 "again before a run with larger sizes, and release results inside the machine before the next run",
+                 (long long)budget->refused);
   else
     status =
         rvm_fail(result, RVM_OUT_OF_MEMORY,

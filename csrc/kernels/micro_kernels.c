@@ -25,6 +25,7 @@
 #include "kernel_math.h"
 #include "peak_flops.h"
 #include "pooling.h"
+#include "selected.h"
 #include "trees.h"
 #include "winograd.h"
 
@@ -782,7 +783,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 
 /* NAME_call converts the arguments of a micro-kernel to its struct.  It refuses a SIZE out of range, and then calls
    run_NAME. */
-#ifdef RVM_SHARED_LEVEL
+#if defined RVM_SHARED_LEVEL || defined RVM_SELECTIVE
 #define DEFINE_CALL(function, parameters) static RVM_UNUSED int function parameters
 #else
 #define DEFINE_CALL(function, parameters) \
@@ -836,7 +837,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 #define WRITE(name, type) "P"
 extern const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[];
 const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[] = {
-#define MICRO_KERNEL(name, header, arguments) {CALL_OF(name), arguments},
+#define MICRO_KERNEL(name, header, arguments) {RVM_IF_USED(name, CALL_OF(name)), arguments},
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };
