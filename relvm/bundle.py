@@ -11,13 +11,13 @@ import re
 import textwrap
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import relvm
 from relvm.compiler.adapt import adapt
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmArgumentError,
     RelvmNameError,
