@@ -137,6 +137,14 @@ def test_the_runtime_alone_runs_executables_bundles_and_cached_builds(
         done = run_in(folder, "-c", job % loader)
         assert (done.returncode, done.stderr) == (0, "")
         assert results(done.stdout) == expected(folder)
+    code = (
+        "import relvm, sys; relvm.load_model('model.onnx')([[[[0.0] * 8] * 8] * 3]); print('relvm.ir' in sys.modules)"
+    )
+    for packages, builds in ((root, "True"), (folder, "False")):  # the first one fills the cache
+        environment = {"PYTHONPATH": str(packages / PACKAGES[1:]), "RELVM_CACHE_DIR": str(tmp_path / "cache")}
+        command = [str(Path(sys.executable).resolve()), "-S", "-c", code]
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+        assert (done.returncode, done.stdout.strip()) == (0, builds), done.stderr
 
 
 @needs_namespaces
