@@ -1,4 +1,4 @@
-"""Build the distributions of a release: an sdist and a wheel for each platform.
+"""Build the distributions of a release: an sdist, and the wheels of relvm-runtime and relvm for each platform.
 
     pip install '.[release]'
     python -m release.wheels -o dist
@@ -6,6 +6,8 @@
 The wheels are built from the sdist.  zig cc compiles for every platform on one machine, and links against the C library
 that the name of the platform states.  The headers of Python are those of the Python that runs this command.  Only their
 pyconfig.h depends on the system, so `release/python/pyconfig.h` replaces it.
+
+The sdist builds one complete wheel, which is split in two (release/split_wheel.py).
 
 Two builds of the same sources with the same versions of the tools have the same bytes.  After each build, auditwheel
 checks that the wheel needs nothing but the C library of its platform.  abi3audit checks that it uses only the limited
@@ -32,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from build_backend import write_zig_tools  # noqa: E402
+from release.split_wheel import split_wheel  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,13 @@ def build_sdist(folder: Path, root: Path = ROOT) -> Path:
     return _build("--sdist", folder, root)
 
 
-def build_wheel(sdist: Path, platform: Platform, folder: Path) -> Path:
-    """Build the wheel of an sdist for a platform, check it, and return its path in `folder`.
+def build_wheels(sdist: Path, platform: Platform, folder: Path) -> tuple[Path, Path]:
+    """Build the wheels of relvm-runtime and relvm for a platform, check them, and return their paths in `folder`.
 
     Raises
     ------
     ReleaseError
-        The build fails, or the wheel does not pass a check.
+        The build fails, or a wheel does not pass a check.
     """
     with tempfile.TemporaryDirectory(prefix="relvm-wheel-") as temporary:
         work = Path(temporary)
@@ -95,10 +98,10 @@ def build_wheel(sdist: Path, platform: Platform, folder: Path) -> Path:
             "cmake.define.Python_INCLUDE_DIR": str(headers),
             "cmake.define.RELVM_COMPILER": f"zig {version('ziglang')}",
         }
-        wheel = _build("--wheel", work / "wheel", source, settings)
-        check_wheel(wheel, platform)
         folder.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.move(wheel, folder / wheel.name))
+        wheels = split_wheel(_build("--wheel", work / "wheel", source, settings), folder)
+        check_wheel(wheels[0], platform)  # the other one contains no extension module
+        return wheels
 
 
 def check_wheel(wheel: Path, platform: Platform) -> None:
@@ -154,14 +157,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release.wheels", description="Build an sdist and wheels.")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="folder for the files")
     tags = [platform.tag for platform in PLATFORMS]
-    parser.add_argument("--platform", action="append", choices=tags, help="build only the wheel for this platform")
+    parser.add_argument("--platform", action="append", choices=tags, help="build only the wheels for this platform")
     options = parser.parse_args()
     try:
         sdist = build_sdist(options.output)
         _report(sdist)
         for platform in PLATFORMS:
             if not options.platform or platform.tag in options.platform:
-                _report(build_wheel(sdist, platform, options.output))
+                for wheel in build_wheels(sdist, platform, options.output):
+                    _report(wheel)
     except ReleaseError as error:
         print(error, file=sys.stderr)
         return 1

@@ -91,6 +91,10 @@ def _use_installed_package() -> None:
 if find_spec("relvm._native") is None:
     _use_installed_package()
 
+from relvm.installation import report_missing_modules  # noqa: E402  # of the installed package
+
+report_missing_modules()
+
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
 _SUBPACKAGES = ("aot", "distributed", "errors", "explore", "jax", "language", "onnxruntime", "vm")

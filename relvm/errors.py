@@ -101,6 +101,13 @@ class RelvmUnsupportedError(RelvmError, NotImplementedError):
     """This version, build, target or machine does not support an operation.  The message describes the operation."""
 
 
+class RelvmNotInstalledError(RelvmUnsupportedError, ModuleNotFoundError):
+    """An operation needs a package that is not installed.  The message states what to install.
+
+    For example, `relvm-runtime` runs compiled models, but does not contain the compiler.
+    """
+
+
 class RelvmBusyError(RelvmError, RuntimeError):
     """A virtual machine is used by two threads at once, or a name is already taken."""
 

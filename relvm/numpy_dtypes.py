@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmNotInstalledError, RelvmTypeError
 from relvm.tables import DTYPES
 
 DTYPE_NAMES = tuple(row.name for row in DTYPES)
@@ -20,15 +20,28 @@ _NUMBERS = {row.numpy: row.index for row in DTYPES}
 def numpy_dtype(number: int) -> np.dtype:
     """Return the NumPy dtype for row `number` of csrc/tables/dtypes.def.
 
-    The package ml_dtypes provides the dtypes that NumPy itself does not have, such as bfloat16.
+    Raise RelvmNotInstalledError if the dtype needs the package ml_dtypes, which is not installed.
     """
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)
     except TypeError:
-        import ml_dtypes  # imported here, because few programs need it
+        return np.dtype(getattr(import_ml_dtypes(f"tensors of dtype {name}"), name))
 
-        return np.dtype(getattr(ml_dtypes, name))
+
+def import_ml_dtypes(users: str) -> Any:
+    """Import the package ml_dtypes, which provides the dtypes that NumPy itself does not have, such as bfloat16.
+
+    users: what needs the package, for the message.  Few programs need it.  Distribution relvm-runtime does not require
+    it.
+    """
+    try:
+        import ml_dtypes
+    except ModuleNotFoundError:
+        raise RelvmNotInstalledError(
+            f"{users} need the package ml_dtypes, which is not installed; run: pip install ml_dtypes"
+        ) from None
+    return ml_dtypes
 
 
 def tensor_dtype_row(type_text: str) -> int | None:

@@ -176,7 +176,7 @@ def element_functions() -> tuple[ElementFunction, ...]:
 
 
 def _element_functions() -> Iterator[ElementFunction]:
-    rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)(?:, (\w+))?"
+    rows = r"^(BINARY|DIVISION|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)(?:, (\w+))?"
     for macro, name, family, operand in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
         if macro in ("MAP", "MAP2"):
             yield ElementFunction(name, family, operand)

@@ -24,10 +24,12 @@ from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import REFERENCE_PREFIX
 
 if TYPE_CHECKING:
+    from relvm.bundle import bundle
     from relvm.compiler.adapt import adapt
     from relvm.compiler.build import build, lower
     from relvm.compiler.export_library import export_library
     from relvm.compiler.find_compiler import find_compiler
+    from relvm.compiler.selective import export_selective
     from relvm.runtime.exec_builder import ExecBuilder
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
@@ -36,8 +38,10 @@ _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "adapt": "relvm.compiler.adapt",
     "build": "relvm.compiler.build",
+    "bundle": "relvm.bundle",
     "lower": "relvm.compiler.build",
     "export_library": "relvm.compiler.export_library",
+    "export_selective": "relvm.compiler.selective",
     "find_compiler": "relvm.compiler.find_compiler",
 }
 
@@ -65,7 +69,9 @@ __all__ = [
     "VirtualMachine",
     "adapt",
     "build",
+    "bundle",
     "export_library",
+    "export_selective",
     "find_compiler",
     "get_func",
     "load",

@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 LAYERS = (
     ("relvm.data_classes", "relvm.directed_graph", "relvm.quoting"),
     ("relvm.display", "relvm.errors", "relvm.tables"),
+    ("relvm.installation",),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
     ("relvm.kernels",),
@@ -35,7 +36,7 @@ LAYERS = (
     ("relvm.editors",),
     ("relvm.model",),
     ("relvm.jax",),
-    ("relvm.magics", "relvm.onnxruntime", "relvm.quantization"),
+    ("relvm.bundle", "relvm.magics", "relvm.onnxruntime", "relvm.quantization"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -24,7 +24,7 @@ print(*sorted(set(sys.modules) - before))
 # Think twice before you add a module: every import takes 0.1 ms or more, and a data class, an Enum or a compiled
 # pattern as much again.
 FROM_CACHE = {
-    "relvm": "data_classes display errors model numpy_dtypes quoting tables _binding _native",
+    "relvm": "data_classes display errors installation model numpy_dtypes quoting tables _binding _native",
     "relvm._native": "lib",
     "relvm.bytecode": "container decode encode kernel_program program",
     "relvm.compiler": "build_cache build_model disk_cache find_compiler garbage_collection upgrade",

@@ -3,6 +3,7 @@
 #include "builtin_table.h"
 
 #include "registry.h"
+#include "selected.h"
 
 /* With RVM_WITHOUT_STRINGS, builtins are weak symbols: the entry of a builtin that is not linked in is NULL. */
 #ifdef RVM_WITHOUT_STRINGS
@@ -13,7 +14,7 @@
 #endif
 
 const rvm_packed_function rvm_builtins[RVM_BUILTIN_COUNT] = {
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) rvm_builtin_##name,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_IF_USED(name, rvm_builtin_##name),
 #include "builtins.def"
 #undef BUILTIN
 };

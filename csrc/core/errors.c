@@ -15,9 +15,18 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   if (result) *result = rvm_object_value((rvm_object *)&out_of_memory);
   if (!result || !budget) return RVM_OUT_OF_MEMORY;
   rvm_budget_relax(1); /* the run's budget is exhausted, but the process still has memory for the message */
-  rvm_status status = rvm_fail(
-      result, RVM_OUT_OF_MEMORY, "out of memory: cannot allocate %lld bytes; %lld of %lld bytes (max_bytes) are in use",
-      (long long)budget->refused, (long long)(budget->limit - budget->remaining), (long long)budget->limit);
+  rvm_status status;
+  if (budget->is_sealed)
+    status =
+        rvm_fail(result, RVM_OUT_OF_MEMORY,
+                 "out of memory: a real-time run needs a block of %lld bytes more than the first run; turn the mode on "
+                 "again before a run with larger sizes, and release results inside the machine before the next run",
+                 (long long)budget->refused);
+  else
+    status =
+        rvm_fail(result, RVM_OUT_OF_MEMORY,
+                 "out of memory: cannot allocate %lld bytes; %lld of %lld bytes (max_bytes) are in use",
+                 (long long)budget->refused, (long long)(budget->limit - budget->remaining), (long long)budget->limit);
   rvm_budget_relax(0);
   return status;
 }

@@ -13,6 +13,7 @@ enum { RVM_OBJECT_STEP = 16, RVM_OBJECT_CLASSES = 64, RVM_KEPT_OBJECT_BYTES = 1 
 typedef struct rvm_objects {
   struct rvm_dead_object *kept[RVM_OBJECT_CLASSES + 1]; /* indexed by class, the block's size in steps */
   int64_t kept_bytes;
+  int32_t keeps_all;         /* 1: RVM_KEPT_OBJECT_BYTES is no limit */
   struct rvm_objects *outer; /* the lists that the thread used before it entered these */
 } rvm_objects;
 

@@ -18,6 +18,7 @@ struct rvm_pool {
   rvm_storage *kept[CLASSES]; /* the free list of each size class */
   int64_t live_count;
   int32_t is_zeroed;
+  int32_t mode; /* RVM_POOL_LIMITED, ... */
   rvm_pool_sizes sizes;
   _Atomic(rvm_storage *) returned; /* a list of freed storages, or CLOSED after rvm_pool_close */
   atomic_llong remaining;          /* number of live storages of a closed pool; freeing the last one frees the pool */
@@ -87,6 +88,8 @@ rvm_pool *rvm_pool_new(int32_t is_zeroed) {
   return pool;
 }
 
+void rvm_pool_set_mode(rvm_pool *pool, int32_t mode) { pool->mode = mode; }
+
 void rvm_pool_close(rvm_pool *pool) {
   if (!pool) return;
   collect(pool, CLOSED);
@@ -111,11 +114,11 @@ static int64_t limit_bytes(const rvm_pool *pool) { return pool->sizes.peak_bytes
 
 /* Allocates a block from the system after freeing cached blocks as needed to stay within the limit. */
 static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
-  int64_t live = pool->sizes.live_bytes + size_bytes;
-  evict(pool, size_bytes, live > limit_bytes(pool) ? live : limit_bytes(pool));
+  const int64_t live = pool->sizes.live_bytes + size_bytes;
+  if (pool->mode == RVM_POOL_LIMITED) evict(pool, size_bytes, live > limit_bytes(pool) ? live : limit_bytes(pool));
   void *(*allocate)(size_t) = pool->is_zeroed ? rvm_allocate_zeroed : rvm_allocate;
   rvm_storage *storage = allocate((size_t)size_bytes);
-  if (storage || pool->sizes.kept_bytes == 0) return storage;
+  if (storage || pool->sizes.kept_bytes == 0 || pool->mode == RVM_POOL_SEALED) return storage;
   evict(pool, 0, 0);
   return allocate((size_t)size_bytes);
 }
@@ -128,7 +131,9 @@ rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
   /* If a new block would exceed the limit, and so would evict cached blocks, use the next larger cached block instead.
      Otherwise, requests of alternating sizes would allocate and free blocks in every run. */
-  if (!pool->kept[class] && pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit_bytes(pool)) {
+  if (!pool->kept[class] &&
+      (pool->mode == RVM_POOL_LIMITED ? pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit_bytes(pool)
+                                      : pool->mode == RVM_POOL_SEALED)) {
     int32_t larger = class + 1;
     while (larger < CLASSES && !pool->kept[larger]) larger++;
     if (larger < CLASSES) {

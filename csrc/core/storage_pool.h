@@ -20,13 +20,19 @@ struct rvm_storage {
 typedef struct rvm_pool_sizes {
   int64_t live_bytes; /* blocks of live storages */
   int64_t kept_bytes; /* blocks kept for reuse */
-  int64_t peak_bytes; /* maximum of live_bytes; live_bytes + kept_bytes never exceeds it by more than a quarter */
+  int64_t peak_bytes; /* maximum of live_bytes; in mode RVM_POOL_LIMITED, live_bytes + kept_bytes never exceeds it by
+                         more than a quarter */
 } rvm_pool_sizes;
 
 /* Creates a pool.  Returns NULL if there is no memory.  If `is_zeroed` is 1, blocks from the system are zeroed, so that
    their previous contents cannot be read.  Only one thread at a time may call the functions below, except
    rvm_storage_free. */
 rvm_pool *rvm_pool_new(int32_t is_zeroed);
+/* RVM_POOL_LEARNS: the pool takes a block of exactly the right class from the system if it has none, and keeps all
+   blocks, so that the same requests never need another block.  RVM_POOL_SEALED: for a request that it has no block for,
+   it prefers a larger block to one from the system. */
+enum { RVM_POOL_LIMITED, RVM_POOL_LEARNS, RVM_POOL_SEALED };
+void rvm_pool_set_mode(rvm_pool *pool, int32_t mode);
 /* Frees the blocks kept for reuse. */
 void rvm_pool_trim(rvm_pool *pool);
 /* Closes the pool.  Live storages stay valid; the last one to be freed frees the pool. */

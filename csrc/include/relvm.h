@@ -282,6 +282,19 @@ rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rv
 /* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a random
    seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
+/* Turns the real-time mode on (`enabled` 1) or off (0).  After it is turned on, the next successful run is the first
+   one, and may allocate memory.  Each later run then calls neither the allocator nor the system, and takes no lock.  A
+   run that needs more memory than the first one fails with OUT_OF_MEMORY.  Before a run with larger sizes, turn the
+   mode on again.
+
+   The host must enter the machine (rvm_machine_enter) on the thread of the runs before the first run, stay inside, and
+   release each result before the next run.  Its own functions, instruments and debuggers must obey the same rules.  A
+   run that fails may allocate memory for its error.  Programs that create strings or growing lists fail with
+   OUT_OF_MEMORY.  The machine keeps all memory that its runs have used.
+
+   Fails with ARGUMENT_ERROR if the machine has several threads, or the option max_bytes, max_nanoseconds or poll, and
+   with BUSY if it is running. */
+rvm_status rvm_machine_real_time(rvm_machine *machine, int32_t enabled, rvm_value *error);
 /* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if no thread
    is inside the machine. */
 void rvm_machine_interrupt(rvm_machine *machine);

@@ -7,6 +7,7 @@
 #include "kernel_conversions.h"
 #include "kernel_loops.h"
 #include "reproducible.h"
+#include "selected.h"
 #include "small_floats.h"
 
 #define DTYPE(name, code, bits, ctype, numpy) typedef ctype rvm_##name;
@@ -45,36 +46,49 @@
 
 /* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
    T that of the operands. */
-#define RVM_TWO_OF_LOOPS(name, R, T, expression)                                            \
-  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
-    R *out_ = out;                                                                          \
-    const T *a = left, *b = right;                                                          \
-    if (strips == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
-      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                           \
-    } else if (strips == RVM_LEFT_IS_STRIP) {                                               \
-      const T right_ = *b;                                                                  \
-      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                         \
-    } else {                                                                                \
-      const T left_ = *a;                                                                   \
-      if (!(strips & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
-      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                          \
-    }                                                                                       \
+#define RVM_TWO_OF_LOOPS(name, R, T, expression)                                                       \
+  static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                                     \
+    const T *a = left, *b = right;                                                                     \
+    if (strips == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                                          \
+      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                      \
+    } else if (strips == RVM_LEFT_IS_STRIP) {                                                          \
+      const T right_ = *b;                                                                             \
+      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                                    \
+    } else {                                                                                           \
+      const T left_ = *a;                                                                              \
+      if (!(strips & RVM_RIGHT_IS_STRIP)) n = n > 0;                                                   \
+      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                                     \
+    }                                                                                                  \
   }
 /* Like RVM_TWO, for long expressions: one loop for all cases.  A scalar is copied to all elements of a strip. */
-#define RVM_TWO_LONG(name, T, expression)                                                   \
-  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
-    T *out_ = out, copies[2][RVM_STRIP];                                                    \
-    const T *a = left, *b = right;                                                          \
-    if (!(strips & (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP))) n = n > 0;                    \
-    if (!(strips & RVM_LEFT_IS_STRIP)) {                                                    \
-      for (int64_t i = 0; i < n; i++) copies[0][i] = *a;                                    \
-      a = copies[0];                                                                        \
-    }                                                                                       \
-    if (!(strips & RVM_RIGHT_IS_STRIP)) {                                                   \
-      for (int64_t i = 0; i < n; i++) copies[1][i] = *b;                                    \
-      b = copies[1];                                                                        \
-    }                                                                                       \
-    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+#define RVM_TWO_LONG(name, T, expression)                                                              \
+  static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    T *out_ = out, copies[2][RVM_STRIP];                                                               \
+    const T *a = left, *b = right;                                                                     \
+    if (!(strips & (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP))) n = n > 0;                               \
+    if (!(strips & RVM_LEFT_IS_STRIP)) {                                                               \
+      for (int64_t i = 0; i < n; i++) copies[0][i] = *a;                                               \
+      a = copies[0];                                                                                   \
+    }                                                                                                  \
+    if (!(strips & RVM_RIGHT_IS_STRIP)) {                                                              \
+      for (int64_t i = 0; i < n; i++) copies[1][i] = *b;                                               \
+      b = copies[1];                                                                                   \
+    }                                                                                                  \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                        \
+  }
+
+/* Like RVM_TWO, for operations without vector instructions: one loop for all cases, which is not vectorized. */
+#define RVM_TWO_SCALAR(name, T, expression)                                                                \
+  static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) {     \
+    T *out_ = out;                                                                                         \
+    const T *a = left, *b = right;                                                                         \
+    const int64_t a_step = (strips & RVM_LEFT_IS_STRIP) != 0, b_step = (strips & RVM_RIGHT_IS_STRIP) != 0; \
+    if (!strips) n = n > 0;                                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                                      \
+      const T x = a[i * a_step], y = b[i * b_step];                                                        \
+      out_[i] = expression;                                                                                \
+    }                                                                                                      \
   }
 
 #ifdef RVM_COMPACT
@@ -103,14 +117,14 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
   }
 }
 
-#define RVM_TWO(name, R, T, expression)                                                     \
-  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
-    R *out_ = out;                                                                          \
-    T strip[RVM_STRIP];                                                                     \
-    if (strips == RVM_LEFT_IS_STRIP) right = splat(n, right, strip, sizeof(T));             \
-    if (strips == RVM_RIGHT_IS_STRIP) left = splat(n, left, strip, sizeof(T));              \
-    const T *a = left, *b = right;                                                          \
-    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                             \
+#define RVM_TWO(name, R, T, expression)                                                                \
+  static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                                     \
+    T strip[RVM_STRIP];                                                                                \
+    if (strips == RVM_LEFT_IS_STRIP) right = splat(n, right, strip, sizeof(T));                        \
+    if (strips == RVM_RIGHT_IS_STRIP) left = splat(n, left, strip, sizeof(T));                         \
+    const T *a = left, *b = right;                                                                     \
+    RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                        \
   }
 #define RVM_TWO_OF_f32 RVM_TWO_OF_LOOPS
 #else
@@ -126,21 +140,22 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #define RVM_TWO_OF_u16 RVM_TWO
 #define RVM_TWO_OF_u32 RVM_TWO
 #define RVM_TWO_OF_u64 RVM_TWO
-#define RVM_ONE(name, R, T, expression)                                                     \
-  static void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
-    R *out_ = out;                                                                          \
-    const T *a = left;                                                                      \
-    (void)right;                                                                            \
-    (void)strips;                                                                           \
-    RVM_INDEPENDENT                                                                         \
-    for (int64_t i = 0; i < n; i++) {                                                       \
-      const T x = a[i];                                                                     \
-      out_[i] = expression;                                                                 \
-    }                                                                                       \
+#define RVM_ONE(name, R, T, expression)                                                                \
+  static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
+    R *out_ = out;                                                                                     \
+    const T *a = left;                                                                                 \
+    (void)right;                                                                                       \
+    (void)strips;                                                                                      \
+    RVM_INDEPENDENT                                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                                  \
+      const T x = a[i];                                                                                \
+      out_[i] = expression;                                                                            \
+    }                                                                                                  \
   }
 
 #define RVM_BINARY_OF(dtype, name, expression) \
   RVM_TWO_OF_##dtype(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+#define RVM_DIVISION_OF(dtype, name, expression) RVM_TWO_SCALAR(name##_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
 #define RVM_COMPARE_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_bool, rvm_##dtype, expression)
 #define RVM_UNARY_OF(dtype, name, expression) \
   RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
@@ -167,6 +182,7 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #define RVM_TO_f64(dtype, x) RVM_PLAIN(f64, x)
 
 #define BINARY(name, family, expression) family(RVM_BINARY_OF, name, expression)
+#define DIVISION(name, family, expression) family(RVM_DIVISION_OF, name, expression)
 #define COMPARE(name, family, expression) family(RVM_COMPARE_OF, name, expression)
 #define UNARY(name, family, expression) family(RVM_UNARY_OF, name, expression)
 #define CONVERT(target, family) family(RVM_CONVERT_OF, target)
@@ -176,6 +192,7 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #define MAP2(name, result, operand, expression) RVM_TWO(map_##name, rvm_##result, rvm_##operand, expression)
 #include "kernel_functions.def"
 #undef BINARY
+#undef DIVISION
 #undef COMPARE
 #undef UNARY
 #undef CONVERT
@@ -184,28 +201,32 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 #undef MAP
 #undef MAP2
 
-#ifdef RVM_COMPACT
-#include "compact_functions.h"
-#endif
+#include "shared_functions.h"
 
 /* The fuel for a strip.  FMOD_COST is high because fmod of f64 loops over the bits of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 
 #define RVM_BINARY_ROW(dtype, name, expression) \
-  {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2, PLAIN_COST},
-#define RVM_COMPARE_ROW(dtype, name, expression) {name##_##dtype, sizeof(rvm_bool), sizeof(rvm_##dtype), 2, PLAIN_COST},
+  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2, PLAIN_COST},
+#define RVM_COMPARE_ROW(dtype, name, expression) \
+  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_bool), sizeof(rvm_##dtype), 2, PLAIN_COST},
 #define RVM_UNARY_ROW(dtype, name, expression) \
-  {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST},
+  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST},
 #define RVM_CONVERT_ROW(dtype, target) \
-  {to_##target##_##dtype, sizeof(rvm_##target), sizeof(rvm_##dtype), 1, PLAIN_COST},
+  {RVM_IF_USED(to_##target##_##dtype, to_##target##_##dtype), sizeof(rvm_##target), sizeof(rvm_##dtype), 1, PLAIN_COST},
 #define BINARY(name, family, expression) family(RVM_BINARY_ROW, name, expression)
+#define DIVISION BINARY
 #define COMPARE(name, family, expression) family(RVM_COMPARE_ROW, name, expression)
 #define UNARY(name, family, expression) family(RVM_UNARY_ROW, name, expression)
 #define CONVERT(target, family) family(RVM_CONVERT_ROW, target)
-#define MATH(name, single, twice) {name##_f32, 4, 4, 1, MATH_COST}, {name##_f64, 8, 8, 1, SLOW_COST},
-#define MATH2(name, single, twice) {name##_f32, 4, 4, 2, SLOW_COST}, {name##_f64, 8, 8, 2, FMOD_COST},
-#define MAP(name, result, operand, expression) {map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 1, MATH_COST},
-#define MAP2(name, result, operand, expression) {map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 2, SLOW_COST},
+#define MATH(name, single, twice) \
+  {RVM_IF_USED(name##_f32, name##_f32), 4, 4, 1, MATH_COST}, {RVM_IF_USED(name##_f64, name##_f64), 8, 8, 1, SLOW_COST},
+#define MATH2(name, single, twice) \
+  {RVM_IF_USED(name##_f32, name##_f32), 4, 4, 2, SLOW_COST}, {RVM_IF_USED(name##_f64, name##_f64), 8, 8, 2, FMOD_COST},
+#define MAP(name, result, operand, expression) \
+  {RVM_IF_USED(name, map_##name), sizeof(rvm_##result), sizeof(rvm_##operand), 1, MATH_COST},
+#define MAP2(name, result, operand, expression) \
+  {RVM_IF_USED(name, map_##name), sizeof(rvm_##result), sizeof(rvm_##operand), 2, SLOW_COST},
 extern const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[];
 const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[] = {
 #include "kernel_functions.def"

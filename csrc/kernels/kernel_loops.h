@@ -14,7 +14,9 @@
 
 /* Tells the compiler that the iterations of the next loop are independent.  This holds because the strips of a loop are
    identical or do not overlap. */
-#if defined __clang__
+#if defined RVM_EXACT_FMA
+#define RVM_INDEPENDENT /* clang would vectorize in spite of its options */
+#elif defined __clang__
 #pragma clang diagnostic ignored "-Wpass-failed" /* no warning for loops of divisions, which are not vectorized */
 #define RVM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -226,6 +226,16 @@ static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lo
   return check_registers(program, pc, op->first, op->count, error);
 }
 
+#ifdef RVM_SELECTIVE
+static rvm_status fail_absent(uint32_t pc, const char *kind, uint16_t number, rvm_value *error) {
+  return rvm_fail(
+      error, RVM_UNSUPPORTED,
+      "kernel program: instruction %u uses %s %u, which this selective library does not contain; it contains "
+      "what the model uses for which it was compiled",
+      pc, kind, number);
+}
+#endif
+
 /* Checks the instruction at `pc`: first each operand by its letter, then what depends on several operands. */
 static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc,
                                     rvm_value *error) {
@@ -240,6 +250,13 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   for (size_t i = count; i < RVM_KERNEL_OPERANDS; i++)
     if (operands[i] != 0) return BAD(error, "instruction %u, %s: an unused operand is not 0", pc, name);
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB"), *function = strchr(letters, 'F');
+#ifdef RVM_SELECTIVE
+  const char *kernel = strchr(letters, 'c');
+  if (function && !rvm_element_functions[operands[function - letters]].run)
+    return fail_absent(pc, "element function", operands[function - letters], error);
+  if (kernel && !rvm_micro_kernels[operands[kernel - letters]].run)
+    return fail_absent(pc, "micro-kernel", operands[kernel - letters], error);
+#endif
   if (size && buffer && operands[buffer - letters] < program->tensor_count &&
       operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
     return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);

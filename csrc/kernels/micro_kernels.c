@@ -5,7 +5,10 @@
    after another, so that a run can end between two portions.  More than OFFSETS offsets are checked and used in groups,
    so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two
    sizes, and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
-   (kernel_levels.h). */
+   (kernel_levels.h).
+
+   RVM_SHARED_LEVEL is the suffix of a level that differs from this one only in VNNI.  The file then defines only the
+   micro-kernels with products of bytes.  The others are those of that level. */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -22,6 +25,7 @@
 #include "kernel_math.h"
 #include "peak_flops.h"
 #include "pooling.h"
+#include "selected.h"
 #include "trees.h"
 #include "winograd.h"
 
@@ -777,8 +781,15 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
   return RVM_MICRO_DONE;
 }
 
-/* call_NAME converts the arguments of a micro-kernel to its struct.  It refuses a SIZE out of range, and then calls
+/* NAME_call converts the arguments of a micro-kernel to its struct.  It refuses a SIZE out of range, and then calls
    run_NAME. */
+#if defined RVM_SHARED_LEVEL || defined RVM_SELECTIVE
+#define DEFINE_CALL(function, parameters) static RVM_UNUSED int function parameters
+#else
+#define DEFINE_CALL(function, parameters) \
+  int function parameters;                \
+  int function parameters
+#endif
 #define SIZE(name)                \
   args.name = argument++->number; \
   if (!is_size(args.name)) return RVM_MICRO_REFUSED;
@@ -788,12 +799,12 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
   args.name = NULL;      \
   buffers.name = *argument++;
 #define WRITE(name, type) READ(name, type)
-#define MICRO_KERNEL(name, header, arguments)                                                \
-  static int call_##name(const rvm_micro_argument *argument, const rvm_micro_watch *watch) { \
-    name##_arguments args;                                                                   \
-    name##_buffers buffers;                                                                  \
-    arguments;                                                                               \
-    return run_##name(args, &buffers, watch);                                                \
+#define MICRO_KERNEL(name, header, arguments)                                                                  \
+  DEFINE_CALL(RVM_OF_LEVEL(name##_call), (const rvm_micro_argument *argument, const rvm_micro_watch *watch)) { \
+    name##_arguments args;                                                                                     \
+    name##_buffers buffers;                                                                                    \
+    arguments;                                                                                                 \
+    return run_##name(args, &buffers, watch);                                                                  \
   }
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
@@ -803,6 +814,22 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 #undef NUMBER
 #undef SIZE
 
+/* CALL_OF(NAME) is the function for the table: NAME_call of this level, or of the level that shares it. */
+#ifdef RVM_SHARED_LEVEL
+#define OWN_rvm_tile_bytes ~,
+#define OWN_rvm_taps_bytes ~,
+#define OWN_rvm_quantized_tile_int8 ~,
+#define SECOND(first, second, ...) second
+#define CHOOSE(...) SECOND(__VA_ARGS__, ~)
+#define CALL_OF(name) CHOOSE(OWN_##name RVM_OF_LEVEL(name##_call), RVM_EXPANDED_NAME(name##_call, RVM_SHARED_LEVEL))
+#define MICRO_KERNEL(name, header, arguments) \
+  int RVM_EXPANDED_NAME(name##_call, RVM_SHARED_LEVEL)(const rvm_micro_argument *, const rvm_micro_watch *);
+#include "micro_kernels.def"
+#undef MICRO_KERNEL
+#else
+#define CALL_OF(name) RVM_OF_LEVEL(name##_call)
+#endif
+
 #define SIZE(name) "i"
 #define NUMBER(name) "i"
 #define FLOAT(name) "f"
@@ -810,7 +837,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 #define WRITE(name, type) "P"
 extern const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[];
 const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[] = {
-#define MICRO_KERNEL(name, header, arguments) {call_##name, arguments},
+#define MICRO_KERNEL(name, header, arguments) {RVM_IF_USED(name, CALL_OF(name)), arguments},
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };

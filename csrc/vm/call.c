@@ -359,7 +359,7 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   if (!status) status = rvm_machine_apply(machine, callee, admitted ? admitted : arguments, count, result);
   release_admitted(admitted, count);
   if (machine->calls == 1 && status) rvm_error_close_trace(*result);
-  rvm_machine_end_run(machine, &outer);
+  rvm_machine_end_run(machine, &outer, status);
   return status;
 }
 

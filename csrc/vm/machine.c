@@ -198,7 +198,8 @@ int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) {
 static void reclaim(void *host) { rvm_pool_trim(((rvm_machine *)host)->pool); }
 
 static int is_limited(const rvm_machine *machine) {
-  return machine->options.max_bytes > 0 || machine->options.max_steps > 0 || machine->options.max_nanoseconds > 0;
+  return machine->options.max_bytes > 0 || machine->options.max_steps > 0 || machine->options.max_nanoseconds > 0 ||
+         machine->real_time == RVM_REAL_TIME_SEALED;
 }
 
 /* Gives the machine `fuel` until the next poll, or the steps that are left if these are fewer. */
@@ -216,6 +217,8 @@ static void begin_limits(rvm_machine *machine) {
   int64_t most = options->max_bytes > 0 ? options->max_bytes : INT64_MAX;
   machine->budget =
       (rvm_budget){.limit = most, .remaining = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
+  if (machine->real_time == RVM_REAL_TIME_SEALED)
+    machine->budget = (rvm_budget){.fuel = &machine->head.fuel, .is_sealed = 1};
 }
 
 /* Takes the remaining fuel back, and reduces `granted` by the same amount, so that this fuel does not count as used. */
@@ -257,15 +260,25 @@ rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm
   *outer = (rvm_outer_run){.machine = running};
   const int limited = is_limited(machine);
   if (machine->calls++ == 0 && limited) begin_limits(machine);
+  outer->is_limited = limited;
   if (limited) outer->budget = rvm_budget_set(&machine->budget);
   running = machine;
   return RVM_OK;
 }
 
-void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer) {
+/* Sets the real-time mode of the machine, its pool and its free lists. */
+static void set_real_time(rvm_machine *machine, int32_t mode) {
+  const int32_t pool_modes[] = {RVM_POOL_LIMITED, RVM_POOL_LEARNS, RVM_POOL_SEALED};
+  machine->real_time = mode;
+  machine->objects.keeps_all = mode != RVM_REAL_TIME_OFF;
+  rvm_pool_set_mode(machine->pool, pool_modes[mode]);
+}
+
+void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer, rvm_status status) {
   running = outer->machine;
-  if (is_limited(machine)) rvm_budget_set(outer->budget);
-  machine->calls--;
+  if (outer->is_limited) rvm_budget_set(outer->budget);
+  if (--machine->calls == 0 && !status && machine->real_time == RVM_REAL_TIME_LEARNS)
+    set_real_time(machine, RVM_REAL_TIME_SEALED);
   leave(machine);
 }
 
@@ -277,6 +290,22 @@ rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_
 }
 
 void rvm_machine_end_change(rvm_machine *machine) { leave(machine); }
+
+rvm_status rvm_machine_real_time(rvm_machine *machine, int32_t enabled, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
+  if (enabled != 0 && enabled != 1)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_real_time: enabled is %d, expected 0 or 1", enabled);
+  const rvm_machine_options *options = &machine->options;
+  if (enabled && (options->threads > 1 || options->max_bytes > 0 || options->max_nanoseconds > 0 || options->poll))
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "rvm_machine_real_time: expected a machine with one thread, and without max_bytes, max_nanoseconds "
+                    "and poll, which need locks, memory or the clock");
+  rvm_status status = rvm_machine_begin_change(machine, "real-time mode", error);
+  if (status) return status;
+  set_real_time(machine, enabled ? RVM_REAL_TIME_LEARNS : RVM_REAL_TIME_OFF);
+  rvm_machine_end_change(machine);
+  return RVM_OK;
+}
 
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
   return rvm_machine_has_function(machine, index) ? machine->function_values[index] : (rvm_value){.tag = RVM_TAG_NIL};
@@ -312,7 +341,7 @@ rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rv
 }
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
-  const int64_t now = rvm_clock_now();
+  const int64_t now = machine->real_time ? machine->last_check : rvm_clock_now();
   const int is_slow = now - machine->last_check > RVM_LONG_INTERVAL;
   machine->last_check = now;
   machine->steps_left -= machine->granted - machine->head.fuel;

@@ -71,7 +71,8 @@ struct rvm_machine {
   int64_t granted;                 /* the fuel at the last check */
   int64_t steps_left, deadline;    /* limits of the current run */
   rvm_budget budget;
-  uint64_t random; /* state of rvm_machine_random */
+  int32_t real_time; /* RVM_REAL_TIME_OFF, ... */
+  uint64_t random;   /* state of rvm_machine_random */
   rvm_machine_options options;
   rvm_instrument instrument;
   const struct rvm_kernel_level *kernel_level; /* of kernel bytecode; NULL if the runtime has no kernel bytecode */
@@ -79,6 +80,9 @@ struct rvm_machine {
   _Atomic(int64_t) stop_within;                /* rvm_machine_stop_within */
   atomic_int stops_in_kernels;                 /* rvm_machine_stop_in_kernels */
 };
+
+/* rvm_machine_real_time.  LEARNS: until the end of the next successful run.  SEALED: in the runs after it. */
+enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {
   RVM_POLL_INTERVAL = 65536,        /* fuel between two polls */
@@ -160,12 +164,15 @@ void rvm_machine_release_dropped(rvm_machine *machine);
 typedef struct rvm_outer_run {
   rvm_machine *machine;
   rvm_budget *budget;
+  int32_t is_limited; /* whether the run has a budget of its own */
 } rvm_outer_run;
 
 /* Enters the machine for a call from C, and saves the thread's state in *outer.  The outermost call sets the limits of
    the run.  Fails with BUSY if another thread is inside. */
 rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm_value *error);
-void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer);
+/* Ends a call.  After the outermost call of a successful run, seals a machine whose real-time mode learns.   status:
+   that of the call. */
+void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer, rvm_status status);
 
 /* ---- parts of a machine ---- */
 

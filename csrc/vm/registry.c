@@ -198,7 +198,9 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
   const int32_t number = builtin_number(name);
   if (number >= 0 && !rvm_builtins[number])
     return rvm_fail(error, RVM_UNSUPPORTED,
-                    "%s: this runtime was built without strings; build it with RELVM_STRINGS=ON", name);
+                    "%s: this runtime does not contain the builtin, because it was built without strings "
+                    "(RELVM_STRINGS=OFF), or for a model that does not use it (relvm compile --selective)",
+                    name);
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
     for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);

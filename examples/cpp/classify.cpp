@@ -5,9 +5,8 @@
 // The model has one input, f32[batch, 3, 32, 32], and one output, f32[batch, classes].  The images are synthetic.
 #include <algorithm>
 #include <iostream>
+#include <relvm.hpp>
 #include <string>
-
-#include "relvm.hpp"
 
 namespace {
 

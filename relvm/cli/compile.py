@@ -1,4 +1,4 @@
-"""`relvm compile`: compile a model to an executable, a shared library for C programs, or a WebAssembly module."""
+"""`relvm compile`: compile a model to an executable, a library for C programs, or a WebAssembly module."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from relvm.cli.common_arguments import add_build_limits, add_model
 from relvm.cli.models import build_file, expect_writable
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
+from relvm.compiler.selective import export_selective
 from relvm.compiler.webassembly import export_module
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
@@ -25,7 +26,13 @@ def add_arguments(parser: Parser) -> None:
         type=file_name,
         metavar="MODEL.rvm",
         help="file to write; .so makes a shared library for C programs, .wasm a WebAssembly module for --target wasm32 "
-        "or bytecode",
+        "or bytecode, and .a a static library (--selective)",
+    )
+    parser.add_argument(
+        "--selective",
+        action="store_true",
+        help="write a static library for C programs (-o NAME.a) with kernel bytecode, and only what the model uses of "
+        "the runtime",
     )
     parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     add_build_limits(parser)
@@ -41,20 +48,32 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a model, and write the executable, or a shared library or WebAssembly module that contains it."""
+    """Build a model, and write the executable, or a library or WebAssembly module that contains it."""
     suffix = Path(options.output).suffix
-    if suffix not in (*EXECUTABLE_SUFFIXES, ".wasm"):
+    if suffix not in (*EXECUTABLE_SUFFIXES, ".wasm", ".a"):
         raise RelvmFormatError(
-            f"-o {options.output}: expected a file ending in .rvm, .so for a shared library, or .wasm for a WebAssembly"
-            " module"
+            f"-o {options.output}: expected a file ending in .rvm, .so for a shared library, .wasm for a WebAssembly"
+            " module, or .a for a static library"
+        )
+    if options.selective != (suffix == ".a"):
+        raise RelvmArgumentError(
+            f"-o {options.output}: --selective writes a static library, whose name ends in .a, and no other option does"
         )
     expect_writable("-o", options.output)
+    if options.selective:
+        if options.exec_mode == "compiled" or options.target not in ("auto", "bytecode"):
+            raise RelvmArgumentError("--selective: such a library runs bytecode only; omit --exec-mode and --target")
+        options.target = "bytecode"
     is_module = suffix == ".wasm"
     if is_module and options.target == "auto":
         options.target = "wasm32"
-    portable = options.portable and not is_module  # all engines run the native code of a WebAssembly module
+    portable = (
+        options.portable and not is_module and not options.selective
+    )  # all engines run the native code of a WebAssembly module
     executable = build_file(options, options.exec_mode, debug=options.debug, portable=portable)
-    if suffix == ".so":
+    if options.selective:
+        export_selective(executable, options.output)
+    elif suffix == ".so":
         export_library(executable, options.output)
     elif is_module:
         export_module(executable, options.output)

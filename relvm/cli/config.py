@@ -12,7 +12,7 @@ from relvm.cli.output import put, put_json
 from relvm.errors import RelvmToolchainError
 from relvm.tables import csrc_directory
 
-KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
+KEYS = ("version", "include_dir", "library", "cmake_dir", "pkg_config_dir", "cflags", "libs")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -25,6 +25,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--include-dir", action="store_true", help="directory of relvm.h")
     parser.add_argument("--library", action="store_true", help="path of the static library")
     parser.add_argument("--cmake-dir", action="store_true", help="directory of relvmConfig.cmake")
+    parser.add_argument("--pkg-config-dir", action="store_true", help="directory of relvm.pc, for PKG_CONFIG_PATH")
     parser.add_argument("--cflags", action="store_true", help="options for the compiler")
     parser.add_argument("--libs", action="store_true", help="options for the linker")
     parser.add_argument("--version", action="store_true", help="version of relvm")
@@ -69,6 +70,7 @@ def _config_values() -> dict[str, str | None]:
         "include_dir": str(include),
         "library": library,
         "cmake_dir": str(cmake) if library and cmake.is_dir() else None,
+        "pkg_config_dir": str(package / "lib" / "pkgconfig") if library else None,
         "cflags": f"-I{include} -I{include.parent / 'tables'}",
         "libs": f"{library} -lm -ldl -lpthread" if library else None,
     }

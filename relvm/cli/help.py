@@ -27,6 +27,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Build a model": {
         "compile": "build a model and save the executable",
+        "bundle": "write a model as a Python package that needs no compiler",
         "export": "write a model as C sources without a virtual machine, or as a library",
         "quantize": "write an ONNX model with 8-bit or 4-bit integers, and report the errors",
         "verify": "verify an executable without running any of it",

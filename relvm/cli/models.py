@@ -74,7 +74,9 @@ def chosen_target(options: argparse.Namespace) -> str:
     return "bytecode"
 
 
-def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
+def load_or_build(
+    options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False, portable: bool = False
+) -> Executable:
     """Return the executable of the file `options.model`.  If the file is a model, build it.
 
     An executable file is loaded even if this machine cannot run it.  In this case, the caller must pass the result to
@@ -82,6 +84,7 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
     exec_mode: the default of --exec-mode for a model.
     debug: whether to build a model for a debugger.
+    portable: whether a build also contains a portable program.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
         }
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native, elsewhere=True)
-    return build_file(options, options.exec_mode or exec_mode, debug=debug)
+    return build_file(options, options.exec_mode or exec_mode, debug=debug, portable=portable)
 
 
 def build_file(

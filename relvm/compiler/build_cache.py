@@ -12,7 +12,7 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from relvm.compiler.disk_cache import key_suffix, record_use, write
 from relvm.data_classes import value_record
 from relvm.errors import RelvmError
+from relvm.installation import has_compiler
 from relvm.runtime.cache_folder import CacheFolder, open_cache
 from relvm.runtime.executable import Executable, LoadPolicy
 from relvm.runtime.file_io import map_cached
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _KIND = "builds"  # of the cache files
 _SUFFIXES = (".py", ".tsv")  # of the files on which a build depends
+SOURCES_DIGEST = "sources_digest.txt"  # in an installation of relvm-runtime (release/split_wheel.py)
 _IMPORTED = time.time()
 _LOCK_INTERVAL = 0.05  # seconds between two attempts to lock an entry
 
@@ -171,16 +173,32 @@ def _sources_digest() -> str | None:
 
     The digest depends only on the names and contents of the files, and not on how relvm was installed.  Return None if
     a file cannot be read, or was changed after this process imported relvm: the sources are then not those that run.
+
+    An installation of relvm-runtime alone has the digest of the relvm of the same version, so that it finds the builds
+    of this relvm.  The file SOURCES_DIGEST contains the digest.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
+        if not has_compiler():
+            with open(os.path.join(package, SOURCES_DIGEST), encoding="ascii") as file:
+                return file.read()
         files = dict(_source_files(package))
         if any(modified > _IMPORTED for modified in files.values()):
             return None
         rows = _recorded_rows(package, files) or _rows(package, files)
     except OSError:
         return None
-    return hashlib.sha256(b"\n".join(rows)).hexdigest()
+    return digest_of_rows(rows)
+
+
+def digest_of_rows(rows: Iterable[bytes]) -> str:
+    """Return the digest of sources, given a row `path,sha256=digest,bytes` for each file, as in RECORD."""
+    return hashlib.sha256(b"\n".join(sorted(rows))).hexdigest()
+
+
+def is_source(name: str) -> bool:
+    """Return whether a build depends on the file of this name."""
+    return name.endswith(_SUFFIXES)
 
 
 def _source_files(package: str) -> Iterator[tuple[str, float]]:
@@ -192,7 +210,7 @@ def _source_files(package: str) -> Iterator[tuple[str, float]]:
     while folders:
         with os.scandir(folders.pop()) as entries:  # pathlib would be the slowest part
             for entry in entries:
-                if entry.name.endswith(_SUFFIXES):
+                if is_source(entry.name):
                     yield entry.path, entry.stat().st_mtime
                 elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
@@ -216,22 +234,24 @@ def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
 
 
 def _recorded_rows(package: str, files: Mapping[str, float]) -> list[bytes] | None:
-    """Return the same rows as `_rows`, read from the file RECORD, which the installer of a wheel writes.
+    """Return the same rows as `_rows`, read from the files RECORD, which the installer of wheels writes.
 
-    Reading RECORD is faster than reading all sources.  Return None if there is no RECORD that lists exactly the files
-    `files`, or if a file was changed after the installation.   files: the time of the last modification of each file.
+    Reading them is faster than reading all sources.  Return None if the RECORDs of relvm and relvm-runtime do not list
+    exactly the files `files`, or if a file was changed after the installation.   files: the time of the last
+    modification of each file.
     """
     folder, name = os.path.split(package)
     names = {path[len(folder) + 1 :].encode() for path in files}
-    with contextlib.suppress(OSError):
-        for info in os.listdir(folder):
-            if not (info.startswith(f"{name}-") and info.endswith(".dist-info")):
-                continue
-            with open(os.path.join(folder, info, "RECORD"), "rb") as record:
-                written = os.fstat(record.fileno()).st_mtime
-                rows = {row.partition(b",")[0]: row for row in record.read().splitlines()}
-            suffixes = tuple(suffix.encode() for suffix in _SUFFIXES)
-            sources = {path for path in rows if path.startswith(f"{name}/".encode()) and path.endswith(suffixes)}
-            if sources == names and all(modified <= written for modified in files.values()):
-                return sorted(rows[path] for path in names)
-    return None
+    rows: dict[bytes, bytes] = {}
+    written = float("inf")
+    for info in os.listdir(folder):
+        if not (info.startswith((f"{name}-", f"{name}_runtime-")) and info.endswith(".dist-info")):
+            continue
+        with contextlib.suppress(OSError), open(os.path.join(folder, info, "RECORD"), "rb") as record:
+            written = min(written, os.fstat(record.fileno()).st_mtime)
+            rows |= {row.partition(b",")[0]: row for row in record.read().splitlines()}
+    suffixes = tuple(suffix.encode() for suffix in _SUFFIXES)
+    sources = {path for path in rows if path.startswith(f"{name}/".encode()) and path.endswith(suffixes)}
+    if sources != names or any(modified > written for modified in files.values()):
+        return None
+    return sorted(rows[path] for path in names)

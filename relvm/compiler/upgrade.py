@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 from relvm.compiler import build_cache
 from relvm.compiler.build_cache import CacheEntry
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
+from relvm.errors import RelvmNotInstalledError, RelvmToolchainError, RelvmUnsupportedError
+from relvm.installation import expect_installed
 from relvm.runtime import background_compile
 from relvm.runtime.background_compile import Publish, Publisher, Upgrade
 from relvm.runtime.cache_folder import cache_directory
@@ -80,11 +81,12 @@ def compile_in_background(
         executable.upgrade = shared
         return
     try:
+        expect_installed("the compiler of native code")
         expect_compiler()
         kinds = map(executable.function_kind, range(executable.function_count))
         compiled_count = sum(kind != "packed" for kind in kinds)
         executable.upgrade = Upgrade(run, compiled_count * background_compile.BUDGET_NANOSECONDS_PER_FUNCTION)
-    except RelvmToolchainError as error:
+    except (RelvmNotInstalledError, RelvmToolchainError) as error:
         executable.upgrade = Upgrade(error.with_traceback(None))  # the frames would keep the whole build in memory
         return
     if key:

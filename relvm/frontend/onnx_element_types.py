@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from relvm.numpy_dtypes import import_ml_dtypes
 from relvm.runtime.binding import onnx_table
 
 
@@ -50,9 +51,7 @@ def element_dtype(number: int) -> np.dtype | None:
     try:
         return np.dtype(name)
     except TypeError:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
+        return np.dtype(getattr(import_ml_dtypes(f"tensors of dtype {name}"), name))
 
 
 def element_name(number: int) -> str | int:

@@ -22,6 +22,7 @@ from relvm.data_classes import dataclass
 from relvm.errors import RelvmError, RelvmInterrupted
 from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
 from relvm.model import Model, Signature, type_fields
+from relvm.onnxruntime.compiled_models import compiled_info, load_compiled
 from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
 from relvm.onnxruntime.io_binding import IOBinding
 from relvm.onnxruntime.model_options import apply_model_options
@@ -34,7 +35,7 @@ from relvm.onnxruntime.options import (
 )
 from relvm.onnxruntime.values import Converter, CValue, OrtValue, make_converter, unwrap
 from relvm.quoting import terminal
-from relvm.runtime.file_io import complete_file, read_buffer
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, complete_file, read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
 
 PROVIDERS = ["CPUExecutionProvider"]
@@ -149,7 +150,7 @@ class InferenceSession:
     Parameters
     ----------
     path_or_bytes
-        The path of an .onnx file, or its bytes.
+        The path of an .onnx file, or its bytes.  It can also be the path of a compiled model (.rvm).
     sess_options
         The options.
     providers, provider_options
@@ -185,8 +186,13 @@ class InferenceSession:
         for name in kwargs:
             log_ignored(f"InferenceSession({name}=...)")
         self.set_providers(providers, provider_options)
-        self._model = apply_model_options(self._model, options)
-        self._info = self._read()
+        self._compiled: Model | None = None
+        if isinstance(self._model, Path) and self._model.suffix in EXECUTABLE_SUFFIXES:
+            self._compiled = load_compiled(self._model, options)
+            self._info = compiled_info(self._compiled)
+        else:
+            self._model = apply_model_options(self._model, options)
+            self._info = self._read()
         self._values = {value.name: value for value in (*self._info.inputs, *self._info.overridable)}
         self._needed = frozenset(v.name for v in self._info.inputs if not v.type.startswith("optional"))
         self._unranked = tuple(
@@ -543,6 +549,8 @@ class InferenceSession:
         return model
 
     def _build(self, variant: _Variant) -> Model:
+        if self._compiled is not None:
+            return self._compiled
         dims = {**self._sizes, **dict.fromkeys(variant.hints)}
         try:
             if isinstance(self._model, Path) and _file_stamp(self._model) != self._stamp:

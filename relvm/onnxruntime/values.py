@@ -13,7 +13,7 @@ import numpy as np
 from relvm.errors import RelvmTypeError
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES
 from relvm.frontend.onnx_info import OnnxValue
-from relvm.numpy_dtypes import STRINGS, plain_array
+from relvm.numpy_dtypes import STRINGS, import_ml_dtypes, plain_array
 from relvm.onnxruntime.errors import Fail, InvalidArgument, unsupported_error
 from relvm.quoting import terminal
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
@@ -33,8 +33,7 @@ def numpy_dtype(element: str) -> np.dtype:
     try:
         return np.dtype(name)
     except TypeError:
-        import ml_dtypes
-
+        ml_dtypes = import_ml_dtypes(f"tensors of element type {terminal(element)}")
     if not hasattr(ml_dtypes, name):
         raise InvalidArgument.of(f"element type {terminal(element)} has no dtype in NumPy or ml_dtypes")
     return np.dtype(getattr(ml_dtypes, name))

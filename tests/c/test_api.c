@@ -360,6 +360,9 @@ static void calls(void) {
 static void other_entries(void) {
   IGNORES(rvm_machine_seed, machine, NULL, 1);
   ANY(rvm_machine_seed, seed);
+  WRONG(rvm_machine_real_time, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, 1, &slot);
+  WRONG(rvm_machine_real_time, enabled, RVM_ARGUMENT_ERROR, "enabled is 2, expected 0 or 1", machine, 2, &slot);
+  RETURNS(rvm_machine_real_time, error, RVM_ARGUMENT_ERROR, machine, 2, NULL);
   WRONG(rvm_machine_afford, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, 0, &slot);
   WRONG(rvm_machine_afford, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", machine, -1, &slot);
   RETURNS(rvm_machine_afford, error, RVM_ARGUMENT_ERROR, machine, -1, NULL);

@@ -62,6 +62,7 @@ def test_values_are_printed_alone_all_together_and_as_json(capsys: pytest.Captur
     everything = json.loads(printed(capsys, "--json"))
     assert Path(everything["library"]).name == "librelvm.a"
     assert f"cmake-dir: {everything['cmake_dir']}" in printed(capsys)
+    assert (Path(printed(capsys, "--pkg-config-dir")) / "relvm.pc").exists()
     assert json.loads(printed(capsys, "--json", "--version")) == {"version": __version__}
 
 

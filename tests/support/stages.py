@@ -70,6 +70,7 @@ FAST = {
         "test_front_door.py",
         "test_hostile_names.py",
         "test_layers.py",
+        "test_runtime_distribution.py",
         "test_start.py",
         "test_stages.py",
         "test_tables.py",
@@ -129,9 +130,9 @@ SLOW = (
 # Tests of the text, the examples and the links of the documentation.
 DOCS = ("docs", "frontend/test_onnx_document.py", "frontend/test_text_document.py")
 
-# Tests that compile for other processors and systems, or for WebAssembly, and run the result in an emulator, in a root
-# folder of its own, or in the hosts of WebAssembly.
-CROSS = ("aot/test_boards.py", "determinism/test_determinism.py", "webassembly", "wheels")
+# Tests that compile for other processors, systems and languages, or for WebAssembly, and run the result, for example in
+# an emulator, in a root folder of its own, or in the hosts of WebAssembly.
+CROSS = ("aot/test_boards.py", "bindings", "determinism/test_determinism.py", "webassembly", "wheels")
 
 # Tests that install packages which use onnxruntime, or share tensors with relvm.  CI does not run them, and `pytest`
 # only with `-m clients`.

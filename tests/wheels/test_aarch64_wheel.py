@@ -1,4 +1,4 @@
-"""The wheel for AArch64 runs the main job of the README under Debian's Python for AArch64, in QEMU."""
+"""The wheels for AArch64 run the main job of the README under Debian's Python for AArch64, in QEMU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arm64_root import PYTHON, SOURCES, make_arm64_root
 from bare_root import install
 from wheel_models import expected, results, write_job
 
-from release.wheels import PLATFORMS, build_sdist, build_wheel
+from release.wheels import PLATFORMS, build_sdist, build_wheels
 from relvm import vm
 
 _MISSING = [name for name in ("qemu-aarch64", "apt-get", "dpkg-deb") if shutil.which(name) is None]
@@ -26,12 +26,12 @@ _PLATFORMS = tuple(f"--platform={name}_aarch64" for name in ("manylinux_2_28", "
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a root folder with Python, the wheel, what it requires, and the job."""
+    """Return a root folder with Python, the wheels, what they require, and the job."""
     folder = tmp_path_factory.mktemp("aarch64")
     (platform,) = (each for each in PLATFORMS if each.tag == "manylinux_2_17_aarch64")
-    wheel = build_wheel(build_sdist(folder / "dist"), platform, folder / "dist")
+    wheels = build_wheels(build_sdist(folder / "dist"), platform, folder / "dist")
     root = make_arm64_root(folder / "debian")
-    install(root / "packages", str(wheel), options=(*_WHEELS, *_PLATFORMS, f"--platform={platform.tag}"))
+    install(root / "packages", *map(str, wheels), options=(*_WHEELS, *_PLATFORMS, f"--platform={platform.tag}"))
     write_job(root)
     return root
 

@@ -1,4 +1,4 @@
-"""The wheel for x86-64: its contents, and the main job of the README with nothing else installed."""
+"""The wheels for x86-64: their contents, and the main job of the README with nothing else installed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bare_root import PACKAGES, can_enter, make_root, run_in
+from bare_root import PACKAGES, can_enter, install, make_root, run_in
 from support.documents import ROOT
 from wheel_models import expected, results, write_job
 
 import relvm
-from release.wheels import PLATFORMS, build_sdist, build_wheel
+from release.wheels import PLATFORMS, build_sdist, build_wheels
 from relvm import vm
 from relvm.compiler.find_compiler import find_compiler
 
@@ -33,15 +33,16 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(sdist, _PLATFORM, tmp_path_factory.mktemp("wheel"))
+def wheels(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the wheels of relvm-runtime and relvm."""
+    return build_wheels(sdist, _PLATFORM, tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture(scope="module")
-def root(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a root folder with Python, the wheel, what it requires, and the job."""
+def root(wheels: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root folder with Python, the wheels, what they require, and the job."""
     folder = tmp_path_factory.mktemp("root")
-    make_root(folder, str(wheel))
+    make_root(folder, *map(str, wheels))
     write_job(folder)
     return folder
 
@@ -61,29 +62,89 @@ def test_the_sdist_contains_all_sources(sdist: Path) -> None:
     assert needed <= names, sorted(needed - names)
 
 
-def test_the_wheel_contains_the_package_the_c_sources_and_a_bill_of_materials(wheel: Path) -> None:
+def contents(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheels_contain_the_package_the_c_sources_and_bills_of_materials(wheels: tuple[Path, Path]) -> None:
+    runtime, compiler = map(contents, wheels)
     sources = {name for name in tracked("csrc") if not name.startswith("csrc/python/")}
     needed = tracked("relvm") | {f"relvm/{name}" for name in sources}
-    assert needed <= files.keys(), sorted(needed - files.keys())
-    assert {name.split("/")[0] for name in files} == {"relvm", f"relvm-{relvm.__version__}.dist-info"}
-    information = f"relvm-{relvm.__version__}.dist-info"
-    metadata = message_from_bytes(files[f"{information}/METADATA"])
-    assert metadata["Version"] == relvm.__version__
-    assert f"{information}/licenses/LICENSE" in files
-    bill = json.loads(files[f"{information}/sboms/relvm.cdx.json"])
-    assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", relvm.__version__)
-    (compiler,) = bill["metadata"]["tools"]["components"]
-    assert compiler["name"].startswith("zig ")
-    assert b"@" not in files[f"{information}/sboms/relvm.cdx.json"].replace(b"cffi@", b"").replace(b"relvm@", b"")
+    assert needed <= runtime.keys() | compiler.keys(), sorted(needed - runtime.keys() - compiler.keys())
+    assert not runtime.keys() & compiler.keys()
+    for name, files in (("relvm-runtime", runtime), ("relvm", compiler)):
+        information = f"{name.replace('-', '_')}-{relvm.__version__}.dist-info"
+        assert {path.split("/")[0] for path in files} == {"relvm", information}
+        metadata = message_from_bytes(files[f"{information}/METADATA"])
+        assert (metadata["Name"], metadata["Version"]) == (name, relvm.__version__)
+        assert f"{information}/licenses/LICENSE" in files
+        bill = json.loads(files[f"{information}/sboms/{name}.cdx.json"])
+        component = bill["metadata"]["component"]
+        assert (bill["bomFormat"], component["name"], component["version"]) == ("CycloneDX", name, relvm.__version__)
+        assert component["purl"].endswith(f"/{name}@{relvm.__version__}")
+        (tool,) = bill["metadata"]["tools"]["components"]
+        assert tool["name"].startswith("zig ")
+        texts = files[f"{information}/sboms/{name}.cdx.json"].replace(b"cffi@", b"")
+        assert b"@" not in texts.replace(f"{name}@".encode(), b"")
+        rows = files[f"{information}/RECORD"].decode().splitlines()
+        assert {row.split(",")[0] for row in rows} == files.keys()
 
 
-def test_a_second_build_has_the_same_bytes(sdist: Path, wheel: Path, tmp_path: Path) -> None:
+def test_relvm_requires_the_runtime_of_the_same_version(wheels: tuple[Path, Path]) -> None:
+    runtime, compiler = map(contents, wheels)
+    needed = []
+    for files in (runtime, compiler):
+        (name,) = (name for name in files if name.endswith("/METADATA"))
+        texts = message_from_bytes(files[name]).get_all("Requires-Dist")
+        needed.append([text for text in texts if "extra ==" not in text])
+    assert needed[0] == ["numpy", "cffi>=2.0"]
+    assert needed[1][0] == f"relvm-runtime=={relvm.__version__}"
+    assert not any(name.endswith("entry_points.txt") for name in runtime)
+
+
+def test_the_runtime_is_small(wheels: tuple[Path, Path]) -> None:
+    """Installed, relvm-runtime has at most 3 MB."""
+    assert sum(map(len, contents(wheels[0]).values())) <= 3_000_000
+
+
+def test_a_second_build_has_the_same_bytes(sdist: Path, wheels: tuple[Path, Path], tmp_path: Path) -> None:
     os.utime(sdist)
-    again = build_wheel(sdist, _PLATFORM, tmp_path / "elsewhere")
-    assert again.read_bytes() == wheel.read_bytes()
+    again = build_wheels(sdist, _PLATFORM, tmp_path / "elsewhere")
+    assert [wheel.read_bytes() for wheel in again] == [wheel.read_bytes() for wheel in wheels]
     assert build_sdist(tmp_path / "sdist").read_bytes() == sdist.read_bytes()
+
+
+@needs_namespaces
+def test_the_runtime_alone_runs_executables_bundles_and_cached_builds(
+    wheels: tuple[Path, Path], root: Path, tmp_path: Path
+) -> None:
+    """The root contains Python, relvm-runtime, NumPy and cffi."""
+    folder = tmp_path / "root"
+    make_root(folder, str(wheels[0]))
+    write_job(folder)
+    executable = vm.build(folder / "model.onnx", target="bytecode")
+    executable.save(folder / "model.rvm")
+    vm.bundle(executable, folder / "network-1.0-py3-none-any.whl", source="network.onnx")
+    install(folder / PACKAGES[1:], str(folder / "network-1.0-py3-none-any.whl"), options=("--no-deps",))
+    packages = {path.name.partition("-")[0] for path in (folder / PACKAGES[1:]).glob("*.dist-info")}
+    assert packages == {"relvm_runtime", "numpy", "cffi", "pycparser", "network"}
+    (folder / "main_job.py").write_text((folder / "main_job.py").read_text().replace("relvm.load_model", "job"))
+    job = (
+        "import relvm, network, runpy, sys; sys.argv[1:] = ['/model.rvm']; runpy.run_path('/main_job.py', {'job': %s})"
+    )
+    for loader in ("relvm.load_model", "lambda path: network.load()"):
+        done = run_in(folder, "-c", job % loader)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert results(done.stdout) == expected(folder)
+    code = (
+        "import relvm, sys; relvm.load_model('model.onnx')([[[[0.0] * 8] * 8] * 3]); print('relvm.ir' in sys.modules)"
+    )
+    for packages, builds in ((root, "True"), (folder, "False")):  # the first one fills the cache
+        environment = {"PYTHONPATH": str(packages / PACKAGES[1:]), "RELVM_CACHE_DIR": str(tmp_path / "cache")}
+        command = [str(Path(sys.executable).resolve()), "-S", "-c", code]
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+        assert (done.returncode, done.stdout.strip()) == (0, builds), done.stderr
 
 
 @needs_namespaces

@@ -1,8 +1,9 @@
-// RAII classes for the C interface of relvm (relvm.h).
+// relvm.hpp: C++17 classes for the C interface of relvm (relvm.h), which own what they refer to.
 //
 //     relvm::Model model(relvm::Executable("model.rvm", /*trust_native=*/true));
 //     relvm::Tensor x({5, 8}, std::vector<float>(40));
 //     std::vector<relvm::Tensor> outputs = model.run({x});
+//     for (float score : outputs[0].span<float>()) ...
 //
 // Every failure throws relvm::Error.  Reference counts are not atomic, so a model and its tensors belong to one thread
 // at a time.  Threads that run a model at the same time each need their own Model, which can share an Executable.
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -23,9 +25,16 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"  // ISO C++ has no flexible array members
+#endif
 extern "C" {
 #include <relvm.h>
 }
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 namespace relvm {
 
@@ -100,16 +109,46 @@ struct Dtype<std::int64_t> {
   static constexpr std::int32_t value = RVM_DTYPE_i64;
 };
 
+/// Elements in memory that something else owns, like std::span of C++20.
+template <typename T>
+class Span {
+ public:
+  Span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
+  /// The elements of a container with contiguous elements, such as std::vector.
+  template <typename Container, typename = decltype(std::data(std::declval<Container &>()))>
+  Span(Container &container) noexcept : data_(std::data(container)), size_(std::size(container)) {}
+
+  T *data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  T *begin() const noexcept { return data_; }
+  T *end() const noexcept { return data_ + size_; }
+  T &operator[](std::size_t index) const noexcept { return data_[index]; }
+
+ private:
+  T *data_;
+  std::size_t size_;
+};
+
 /// A tensor.  Copies refer to the same elements.
 class Tensor {
  public:
+  /// A tensor over memory of the program, without a copy.  The memory must exist as long as the tensor and its copies.
+  template <typename T>
+  static Tensor view(const std::vector<std::int64_t> &shape, Span<T> elements) {
+    Value value;
+    check(rvm_tensor_wrap(Dtype<T>::value, static_cast<std::int32_t>(shape.size()), shape.data(), elements.data(),
+                          nullptr, nullptr, value.out()),
+          value);
+    Tensor tensor(std::move(value));
+    tensor.expect_size(elements.size());
+    return tensor;
+  }
   /// A tensor with a copy of `elements`, in row-major order.
   template <typename T>
   Tensor(const std::vector<std::int64_t> &shape, const std::vector<T> &elements) {
     check(rvm_tensor_new(Dtype<T>::value, static_cast<std::int32_t>(shape.size()), shape.data(), value_.out()), value_);
-    if (size() != elements.size())
-      throw Error(RVM_SHAPE_ERROR, "tensor: expected " + std::to_string(size()) + " elements for its shape, got " +
-                                       std::to_string(elements.size()));
+    expect_size(elements.size());
     std::copy(elements.begin(), elements.end(), begin<T>());
   }
   /// owner: what the elements belong to, if not to the value alone.
@@ -137,6 +176,14 @@ class Tensor {
   }
   /// The elements, valid while a tensor refers to them.  Throws if T is not their type.
   template <typename T>
+  Span<const T> span() const {
+    return {elements<T>(), size()};
+  }
+  template <typename T>
+  Span<T> span() {
+    return {elements<T>(), size()};
+  }
+  template <typename T>
   const T *begin() const {
     return elements<T>();
   }
@@ -161,6 +208,12 @@ class Tensor {
     const rvm_tensor *tensor = value_.get().as.tensor;
     if (tensor->dtype != Dtype<T>::value) throw Error(RVM_TYPE_ERROR, "tensor: its elements have another type");
     return static_cast<T *>(tensor->dl.data);
+  }
+
+  void expect_size(std::size_t count) const {
+    if (size() != count)
+      throw Error(RVM_SHAPE_ERROR, "tensor: expected " + std::to_string(size()) + " elements for its shape, got " +
+                                       std::to_string(count));
   }
 
   std::shared_ptr<const void> owner_;
@@ -234,6 +287,21 @@ class Model {
     machine_.reset(machine);
   }
 
+  /// Turns the real-time mode on.  The calling thread must make the runs, with call(), and destroy the model.
+  void real_time() {
+    if (!is_entered_ && rvm_machine_enter(machine_.get()) != 1) throw Error(RVM_BUSY, "another thread uses the model");
+    is_entered_ = true;
+    Value error;
+    check(rvm_machine_real_time(machine_.get(), 1, error.out()), error);
+  }
+
+  /// Runs the model without allocating memory in C++.  `result` first releases the value that it holds, and then
+  /// becomes the output, or a tuple of the outputs.  It must not outlive the model.
+  rvm_status call(Span<const rvm_value> arguments, Value &result) noexcept {
+    return rvm_machine_call(machine_.get(), function_, arguments.data(), static_cast<std::int32_t>(arguments.size()),
+                            result.out());
+  }
+
   /// Runs the model.  The outputs may outlive the model.  They share the executable, because they can be its constants.
   std::vector<Tensor> run(const std::vector<Tensor> &inputs) {
     std::vector<rvm_value> arguments;
@@ -257,12 +325,16 @@ class Model {
 
  private:
   struct Release {
-    void operator()(rvm_machine *machine) const noexcept { rvm_machine_release(machine); }
+    void operator()(rvm_machine *machine) const noexcept {
+      while (rvm_machine_leave(machine, nullptr) == RVM_OK) continue;  // if the real-time mode has entered it
+      rvm_machine_release(machine);
+    }
   };
 
   Executable executable_;
   std::int32_t function_;
   std::unique_ptr<rvm_machine, Release> machine_;
+  bool is_entered_ = false;
 };
 
 }  // namespace relvm

@@ -1,7 +1,7 @@
-/* compact_functions.h: functions of unsigned elements that have the bits of those of signed elements.  The compact
-   runtime (RVM_COMPACT) has only the latter. */
-#ifndef RELVM_COMPACT_FUNCTIONS_H
-#define RELVM_COMPACT_FUNCTIONS_H
+/* shared_functions.h: functions of unsigned elements that have the bits of those of signed elements.  The runtime has
+   only the latter. */
+#ifndef RELVM_SHARED_FUNCTIONS_H
+#define RELVM_SHARED_FUNCTIONS_H
 
 #define add_u8 add_i8
 #define add_u16 add_i16
