@@ -121,6 +121,23 @@ def _copy_pages(part: memoryview) -> None:
         part[-1] = part[-1]
 
 
+def map_file(path: str | os.PathLike) -> memoryview:
+    """Map a file into memory.
+
+    Later writes to the file can change the contents.  A file that another user can write to is read completely instead
+    of mapped.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The path is a device or a pipe, or the file is sparse or empty.
+    """
+    with open_file(path) as file:
+        return _map_file(file, path).toreadonly()
+
+
 def read_file(path: str | os.PathLike) -> bytes:
     """Return the current bytes of a file.
 
