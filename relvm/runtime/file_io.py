@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-SOURCE_SUFFIXES = (".onnx", ".relvm", ".mlir")
+SOURCE_SUFFIXES = (".onnx", ".relvm", ".mlir", ".pt2")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
 LIBRARY_SECTION = ".relvm"  # the ELF section of a module library that contains the executable
 _PARTIAL = ".part"

@@ -52,7 +52,7 @@ from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, prim
 from relvm.ir.symbolic import AnyDim, Dim, as_var
-from relvm.ir.types import PrimType, TensorType, Type
+from relvm.ir.types import PrimType, ShapeType, TensorType, Type
 from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
@@ -175,7 +175,8 @@ class Importer(ImportContext):
             self._bind_symbols()
             for name, variable in zip(inputs, variables, strict=True):
                 is_size = isinstance(variable.type, PrimType)
-                scope.values[name] = self._size_of(graph, name) if is_size else new_tensor(variable)
+                tensor = variable if is_size else self._with_expressions(graph, name, variable)
+                scope.values[name] = self._size_of(graph, name) if is_size else new_tensor(tensor)
             scope.values.update((name, value and new_tensor(value)) for name, value in constants.items())
             results: list[Expr] = []
             done = False
@@ -264,19 +265,27 @@ class Importer(ImportContext):
 
     def _bind_symbols(self) -> None:
         """Give values to the symbols that occur only in expressions, and check all expressions of parameters."""
+        place = self.program.place
         for call, dim, stem in self._parameter_dims:
             unknown = sorted({name for name in symbols_of(call) if name not in self.sizes})
-            if len(unknown) == 1:
-                solved = _solve(call, unknown[0], self.sizes, dim)
-                if solved is None:
-                    self.problems[f"{self.program.place}: the size of {stem} is an expression that is not supported"] = None
-                    return
-                self.sizes[unknown[0]] = solved
-            elif unknown:
-                self.problems[f"{self.program.place}: the sizes {', '.join(unknown)} have no values"] = None
+            if len(unknown) > 1:
+                self.problems[f"{place}: the sizes {', '.join(unknown)} have no values"] = None
                 return
-            expected = as_size(call, self.sizes)
-            self.require("equal", dim, expected, f"the size {stem} is {{}}, expected {{}}")
+            for symbol in unknown:
+                solved = _solve(call, symbol, self.sizes, dim)
+                if solved is None:
+                    self.problems[f"{place}: the size {stem} is an expression that is not supported"] = None
+                    return
+                self.sizes[symbol] = self.new_dim(_identifier(symbol))
+                shape = self.builder.emit(Shape((solved,)))
+                self.builder.match_cast(shape, ShapeType((self.sizes[symbol],)), _identifier(symbol))
+                self._check_symbol(symbol)
+
+    def _with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
+        """Return a parameter with its declared shape: sizes that are expressions are checked."""
+        shape = self.declared_shape(graph, name)
+        known = tuple(dim for dim in shape if dim is not None)
+        return self.with_shape(variable, known) if len(known) == len(shape) else variable
 
     def _bounds(self) -> tuple[tuple[str, Any], ...]:
         """Return the function attributes with the bounds of dimension variables."""
