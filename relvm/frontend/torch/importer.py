@@ -190,7 +190,9 @@ class Importer(ImportContext):
                 raise RelvmFormatError(f"{program.place}: a result of the program does not exist")
             self.builder.ret(results[0] if len(results) == 1 else Tuple(tuple(results)))
         module = self.builder.module()
-        return _with_attributes(module, (("input_names", tuple(inputs)), ("output_names", tuple(self._result_names)), *attributes))
+        return _with_attributes(
+            module, (("input_names", tuple(inputs)), ("output_names", tuple(self._result_names)), *attributes)
+        )
 
     def _inputs(self, graph: Graph) -> tuple[list[tuple[str, Type]], dict[str, Expr | None], list[str]]:
         """Return the parameters, the constants by name, and the names of the inputs that are parameters."""
@@ -324,7 +326,9 @@ class Importer(ImportContext):
                 position += 1
             elif kind in ("buffer_mutation", "user_input_mutation", "parameter_mutation"):
                 value = self._output({"as_tensor": argument}, graph, scope)
-                key = {"buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name"}.get(kind, "user_input_name")
+                key = {"buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name"}.get(
+                    kind, "user_input_name"
+                )
                 name = str(content.get(key))
                 changed[name] = None
             else:
@@ -562,9 +566,7 @@ class Importer(ImportContext):
         convert = converter_for(target)
         assert convert is not None
         named = {
-            _safe_name(key): self._value(argument, scope)
-            for key, argument in node.inputs[1:]
-            if key not in _IGNORED
+            _safe_name(key): self._value(argument, scope) for key, argument in node.inputs[1:] if key not in _IGNORED
         }
         call = Node(self, graph, node)
 
@@ -607,7 +609,9 @@ class Importer(ImportContext):
                     new_symbols.append(symbol)
                 expected = dim
             if isinstance(dim, int) and isinstance(expected, int) and dim != expected:
-                raise RelvmTypeError(f"the result is declared with the size {expected} in axis {axis}, but has type {type_}")
+                raise RelvmTypeError(
+                    f"the result is declared with the size {expected} in axis {axis}, but has type {type_}"
+                )
             shape.append(dim if isinstance(dim, int) else expected)
         value = self.with_shape(value, shape)
         for symbol in new_symbols:
@@ -827,7 +831,9 @@ def _as_output(importer: ImportContext, value: Any) -> Expr:
             return importer.builder.emit(DimValue(value))
         case bool() | int() | float():
             return prim(value)
-    raise RelvmUnsupportedError(f"{importer.program.place}: an output of the type {type(value).__name__} is not supported")
+    raise RelvmUnsupportedError(
+        f"{importer.program.place}: an output of the type {type(value).__name__} is not supported"
+    )
 
 
 def _with_attributes(module: Module, attributes: tuple[tuple[str, Any], ...]) -> Module:

@@ -44,7 +44,9 @@ class GraphNode:
     def source_line(self) -> str:
         """Return the innermost line of the user's code that made the node, as `FILE:LINE:1`, or ""."""
         frames = [frame for frame in _FRAME.findall(self.stack_trace) if not frame[0].startswith("<")]
-        own = [frame for frame in frames if "site-packages/torch/" not in frame[0] and not frame[0].startswith("torch/")]
+        own = [
+            frame for frame in frames if "site-packages/torch/" not in frame[0] and not frame[0].startswith("torch/")
+        ]
         file, line, _ = (own or frames or [("", "", "")])[-1]
         return f"{file}:{line}:1" if file else ""
 

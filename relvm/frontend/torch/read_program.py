@@ -57,9 +57,7 @@ def read_program(
     return program_of_json(_read_json(archive, models[chosen]), tensors, refused, place)
 
 
-def program_of_json(
-    value: Any, tensors: Mapping[str, np.ndarray], refused: Mapping[str, str], place: str
-) -> Program:
+def program_of_json(value: Any, tensors: Mapping[str, np.ndarray], refused: Mapping[str, str], place: str) -> Program:
     """Return the program that JSON describes.
 
     value: an object of the class ExportedProgram of torch.export's schema.
@@ -153,7 +151,9 @@ def _read_json(archive: Archive, name: str) -> Any:
     try:
         return json.loads(bytes(data))
     except (ValueError, RecursionError) as error:
-        raise RelvmFormatError(f"{archive.place}: {shortened(name)} is not valid JSON: {shortened(str(error))}") from None
+        raise RelvmFormatError(
+            f"{archive.place}: {shortened(name)} is not valid JSON: {shortened(str(error))}"
+        ) from None
 
 
 def _read_tensors(archive: Archive, folder: str, value: Any) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -202,12 +202,16 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     count = math.prod(sizes)
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     if count * item > MAX_BYTES or (count and (last + 1) * item > len(data)):
-        raise RelvmFormatError(f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {len(data)} bytes")
+        raise RelvmFormatError(
+            f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {len(data)} bytes"
+        )
     if not count:
         return np.zeros(sizes, dtype.numpy)
     flat = np.frombuffer(data, np.uint8, len(data) // item * item)
     flat = flat.view(dtype.numpy) if not dtype.is_bool else flat != 0
-    array = np.lib.stride_tricks.as_strided(flat[offset:], sizes, [stride * item for stride in strides], writeable=False)
+    array = np.lib.stride_tricks.as_strided(
+        flat[offset:], sizes, [stride * item for stride in strides], writeable=False
+    )
     array = np.ascontiguousarray(array).reshape(sizes)
     array.flags.writeable = False
     return array

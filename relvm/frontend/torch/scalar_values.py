@@ -146,9 +146,7 @@ def _power(emit: Any, importer: Emitter, name: str, x: Expr, y: Expr, as_float: 
         return result
     if isinstance(y, Prim) and math.isclose(float(y.value), 0.5, rel_tol=0, abs_tol=0):
         return _through_tensor(importer, ops.sqrt, as_float(x))
-    base, exponent = (
-        importer.builder.emit(ops.to_tensor(as_float(value), dtype="f64")) for value in (x, y)
-    )
+    base, exponent = (importer.builder.emit(ops.to_tensor(as_float(value), dtype="f64")) for value in (x, y))
     return importer.builder.emit(ops.to_scalar(importer.builder.emit(ops.power(base, exponent))))
 
 

@@ -35,7 +35,9 @@ def parse_expression(text: str) -> Call:
         The text is malformed, too long or nested too deeply.
     """
     if len(text) > MAX_EXPRESSION:
-        raise RelvmFormatError(f"the expression of a size has {len(text)} characters, expected at most {MAX_EXPRESSION}")
+        raise RelvmFormatError(
+            f"the expression of a size has {len(text)} characters, expected at most {MAX_EXPRESSION}"
+        )
     tokens: list[tuple[str, str]] = []
     at = 0
     while at < len(text.rstrip()):
@@ -136,7 +138,9 @@ def _size(value: Any, sizes: Mapping[str, AnyDim]) -> AnyDim:
                 result = dim_op("mul", result, _size(base, sizes))
             return result
         case Call("FloorToInt" | "CeilToInt" as name, (Call("IntTrueDiv", (top, bottom)),)):
-            return _combined("FloorDiv" if name == "FloorToInt" else "CeilDiv", [_size(top, sizes), _size(bottom, sizes)])
+            return _combined(
+                "FloorDiv" if name == "FloorToInt" else "CeilDiv", [_size(top, sizes), _size(bottom, sizes)]
+            )
         case Call("TruncToInt", (Call("IntTrueDiv", (top, bottom)),)):
             numbers = [_size(top, sizes), _size(bottom, sizes)]
             if not all(map(is_never_negative, numbers)):

@@ -150,7 +150,9 @@ def _array_of(tensor: Any) -> np.ndarray:
     if not isinstance(tensor, torch.Tensor):
         raise RelvmUnsupportedError(f"objects of the class {type(tensor).__name__} are not supported")
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
-        raise RelvmUnsupportedError(f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported")
+        raise RelvmUnsupportedError(
+            f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
+        )
     plain = tensor.detach().cpu().resolve_neg().contiguous()
     foreign = {
         torch.bfloat16: ml_dtypes.bfloat16,

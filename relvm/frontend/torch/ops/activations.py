@@ -49,7 +49,9 @@ def _silu(node: Node, self: Expr) -> Expr:
 def _gelu(node: Node, self: Expr, *, approximate: str = "none") -> Expr:
     x = node.emit(node.wide(self))
     if approximate == "tanh":
-        inner = ops.multiply(ops.add(x, ops.multiply(ops.multiply(ops.multiply(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
+        inner = ops.multiply(
+            ops.add(x, ops.multiply(ops.multiply(ops.multiply(x, x), x), 0.044715)), math.sqrt(2 / math.pi)
+        )
         return ops.multiply(ops.multiply(x, 0.5), ops.add(ops.tanh(inner), 1))
     return ops.multiply(ops.multiply(x, 0.5), ops.add(ops.erf(ops.multiply(x, math.sqrt(0.5))), 1))
 
@@ -166,7 +168,9 @@ def _tanhshrink(node: Node, self: Expr) -> Expr:
 
 
 @converts("rrelu")
-def _rrelu(node: Node, self: Expr, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None) -> Expr:
+def _rrelu(
+    node: Node, self: Expr, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
+) -> Expr:
     if training:
         raise RelvmUnsupportedError("random numbers are not supported (training is true)")
     return _leaky_relu(node, self, (lower + upper) / 2)

@@ -130,7 +130,9 @@ def _state_type(type_: Type | None) -> Type:
 
 
 @converts("higher_order.while_loop")
-def _while_loop(node: Node, cond_graph: Graph, body_graph: Graph, carried: Any, additional: Any = ()) -> tuple[Any, ...]:
+def _while_loop(
+    node: Node, cond_graph: Graph, body_graph: Graph, carried: Any, additional: Any = ()
+) -> tuple[Any, ...]:
     """Becomes a tail-recursive function."""
     others = _operands(additional)
     run = node.importer.run_graph
@@ -179,9 +181,7 @@ def _iterated(
     def step(values: list[Any]) -> list[Any]:
         at = _as_value(values[0])
         following, found = body(at, list(values[1 : 1 + width]))
-        stored = [
-            _stored(node, buffer, at, value) for buffer, value in zip(values[1 + width :], found, strict=True)
-        ]
+        stored = [_stored(node, buffer, at, value) for buffer, value in zip(values[1 + width :], found, strict=True)]
         return [builder.emit(PrimCall("add", (at, prim(1)))), *following, *stored]
 
     results = _loop(node, [prim(0), *state, *buffers], condition, step)
@@ -349,5 +349,11 @@ def _is_nonzero(node: Node, self: Expr) -> Expr:
     return node.emit(ops.to_scalar(node.reshaped(node.cast(self, BOOL), ())))
 
 
-refuses("calls of Python functions are not supported", "higher_order.flex_attention", "higher_order.triton_kernel_wrapper_functional")
-refuses("autograd inside the program is not supported", "higher_order.autograd_function_apply", "higher_order.checkpoint")
+refuses(
+    "calls of Python functions are not supported",
+    "higher_order.flex_attention",
+    "higher_order.triton_kernel_wrapper_functional",
+)
+refuses(
+    "autograd inside the program is not supported", "higher_order.autograd_function_apply", "higher_order.checkpoint"
+)

@@ -22,7 +22,11 @@ from relvm.ir.symbolic import AnyDim, Dim
 def _copy(node: Node, self: Expr, *args: Any, **kwargs: Any) -> Expr:
     name = node.node.target
     if "view_copy" in name or "expand_copy" in name:
-        return ops.broadcast_to(self, Shape(node.out_shape())) if "expand" in name else ops.reshape(self, Shape(node.out_shape()))
+        return (
+            ops.broadcast_to(self, Shape(node.out_shape()))
+            if "expand" in name
+            else ops.reshape(self, Shape(node.out_shape()))
+        )
     return converted(node, self, node.out_dtype())
 
 
@@ -112,7 +116,11 @@ def _arange(node: Node, start: Any = 0, end: Any = None, step: Any = 1, dtype: A
     numbers = [start, end, step]
     if all(type(number) in (int, float) for number in numbers):
         computed = np.int64 if all(isinstance(number, int) for number in numbers) else np.float64
-        count = len(np.arange(start, end, step, dtype=computed)) if computed is np.int64 else max(0, int(np.ceil((end - start) / step)))
+        count = (
+            len(np.arange(start, end, step, dtype=computed))
+            if computed is np.int64
+            else max(0, int(np.ceil((end - start) / step)))
+        )
         if count <= 1 << 16:
             values = np.asarray(start, computed) + np.arange(count) * np.asarray(step, computed)
             return constant(values.astype(dtype.numpy))

@@ -678,7 +678,9 @@ def _lcm(node: Node, self: Expr, other: Expr) -> Expr:
 
 
 @converts("isclose")
-def _isclose(node: Node, self: Expr, other: Expr, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Expr:
+def _isclose(
+    node: Node, self: Expr, other: Expr, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Expr:
     x, y = (node.emit(node.wide(each)) for each in node.promoted(self, other))
     same = node.emit(ops.equal(x, y))
     if x.known_element_type.is_bool:
@@ -687,7 +689,9 @@ def _isclose(node: Node, self: Expr, other: Expr, rtol: float = 1e-5, atol: floa
         a, b = node.cast(x, F32), node.cast(y, F32)
         if x.known_element_type == I64:
             a, b = (ops.cast(each, to="f64") for each in (x, y))
-        return ops.logical_or(same, ops.less_equal(ops.abs(ops.subtract(a, b)), ops.add(ops.abs(ops.multiply(b, rtol)), atol)))
+        return ops.logical_or(
+            same, ops.less_equal(ops.abs(ops.subtract(a, b)), ops.add(ops.abs(ops.multiply(b, rtol)), atol))
+        )
     limit = ops.add(ops.abs(ops.multiply(y, rtol)), atol)
     distance = node.emit(ops.abs(ops.subtract(x, y)))
     close = ops.logical_or(same, ops.logical_and(ops.is_finite(distance), ops.less_equal(distance, limit)))

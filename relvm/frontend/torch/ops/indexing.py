@@ -25,7 +25,9 @@ def _indices(node: Node, x: Expr) -> Expr:
 def _index_select(node: Node, self: Expr, dim: int, index: Expr) -> Expr:
     index = _indices(node, index)
     if not shape_of(self):
-        return node.reshaped(self, shape_of(index)) if shape_of(index) == (1,) else node.broadcast(self, shape_of(index))
+        return (
+            node.reshaped(self, shape_of(index)) if shape_of(index) == (1,) else node.broadcast(self, shape_of(index))
+        )
     if not shape_of(index):
         index = node.reshaped(index, (1,))
     return ops.gather(self, index, axis=axis_of(dim, len(shape_of(self))))
@@ -75,7 +77,12 @@ def _take(node: Node, self: Expr, index: Expr) -> Expr:
 
 @converts("embedding")
 def _embedding(
-    node: Node, weight: Expr, indices: Expr, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    node: Node,
+    weight: Expr,
+    indices: Expr,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Expr:
     return ops.gather(weight, _indices(node, indices), axis=0)
 
@@ -163,7 +170,9 @@ def _front(node: Node, x: Expr, axes: Sequence[int]) -> tuple[Expr, list[int]]:
     return node.emit(transposed(x, order)), order
 
 
-def _index_rows(node: Node, x: Expr, indices: Sequence[Expr | None], axes: Sequence[int]) -> tuple[Expr, tuple[AnyDim, ...]]:
+def _index_rows(
+    node: Node, x: Expr, indices: Sequence[Expr | None], axes: Sequence[int]
+) -> tuple[Expr, tuple[AnyDim, ...]]:
     """Return the rows of indices for gather_nd, and the shape to which the indices are broadcast."""
     from relvm.ir.type_rules import broadcast_dims
 
@@ -232,7 +241,9 @@ def _index_put(
         first = axes[0]
         placed = (*rest[:first], *shape, *rest[first:])
         updates = node.broadcast(values, placed)
-        updates = node.emit(transposed(updates, [*range(first, first + rank), *range(first), *range(first + rank, len(placed))]))
+        updates = node.emit(
+            transposed(updates, [*range(first, first + rank), *range(first), *range(first + rank, len(placed))])
+        )
     else:
         updates = node.broadcast(values, (*shape, *rest))
     result = node.emit(_scattered_rows(node, x, rows, updates, len(axes), accumulate))
@@ -315,7 +326,9 @@ _NEUTRAL = {"sum": 0, "mean": 0, "prod": 1}
 
 
 @converts("scatter_reduce.two")
-def _scatter_reduce(node: Node, self: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True) -> Expr:
+def _scatter_reduce(
+    node: Node, self: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True
+) -> Expr:
     x, dtype = self, self.known_element_type
     counts = None
     if not include_self or reduce == "mean":
@@ -385,7 +398,9 @@ def _index_fill(node: Node, self: Expr, dim: int, index: Expr, value: Any) -> Ex
 
 
 @converts("index_reduce")
-def _index_reduce(node: Node, self: Expr, dim: int, index: Expr, source: Expr, reduce: str, *, include_self: bool = True) -> Expr:
+def _index_reduce(
+    node: Node, self: Expr, dim: int, index: Expr, source: Expr, reduce: str, *, include_self: bool = True
+) -> Expr:
     axis = axis_of(dim, len(shape_of(self)))
     full = _along(node, index, shape_of(source), axis)
     return _scatter_reduce(node, self, axis, full, source, reduce, include_self=include_self)

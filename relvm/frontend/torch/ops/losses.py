@@ -149,7 +149,9 @@ def _cross_entropy(
             count = 1
             for at, size in enumerate(shape_of(self)):
                 count = count * size if at != axis else count  # type: ignore[assignment]
-            return ops.divide(ops.sum(losses) if shape_of(losses) else losses, node.number(count, logs.known_element_type))
+            return ops.divide(
+                ops.sum(losses) if shape_of(losses) else losses, node.number(count, logs.known_element_type)
+            )
         return reduced(node, losses, reduction)
     return negative_log_likelihood(node, logs, target, weight, reduction, ignore_index)[0]
 

@@ -41,7 +41,14 @@ def matmul(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 @converts("mm", "bmm", "matmul", "mv", "dot", "vdot", "linalg_matmul")
-def _matmul(node: Node, self: Expr, other: Expr | None = None, mat2: Expr | None = None, vec: Expr | None = None, tensor: Expr | None = None) -> Expr:
+def _matmul(
+    node: Node,
+    self: Expr,
+    other: Expr | None = None,
+    mat2: Expr | None = None,
+    vec: Expr | None = None,
+    tensor: Expr | None = None,
+) -> Expr:
     right = next(each for each in (other, mat2, vec, tensor) if each is not None)
     return matmul(node, self, right)
 
@@ -200,7 +207,9 @@ def _contracted(
     )
     result = dot_general(node.emit, x, y, dims)
     common = {*batch, *summed}
-    return result, "".join([*batch, *(each for each in a if each not in common), *(each for each in b if each not in common)])
+    return result, "".join(
+        [*batch, *(each for each in a if each not in common), *(each for each in b if each not in common)]
+    )
 
 
 @converts("tensordot")
@@ -266,7 +275,15 @@ def _conv(
 
 
 def convolved_backwards(
-    node: Node, x: Expr, w: Expr, bias: Expr | None, strides: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
+    node: Node,
+    x: Expr,
+    w: Expr,
+    bias: Expr | None,
+    strides: Any,
+    padding: Any,
+    output_padding: Any,
+    dilation: Any,
+    groups: int,
 ) -> Expr:
     """Return a transposed convolution: a matrix product followed by col2im."""
     rank = len(shape_of(w)) - 2
@@ -326,7 +343,9 @@ def attention(
     dtype = query.known_element_type
     q, k, v = node.wide(query), node.wide(key), node.wide(value)
     width, value_width = shape_of(q)[-1], shape_of(v)[-1]
-    factor = scale if scale is not None else 1 / math.sqrt(known_int(width, "the width of a head")) if width != 0 else 1.0
+    factor = (
+        scale if scale is not None else 1 / math.sqrt(known_int(width, "the width of a head")) if width != 0 else 1.0
+    )
     allowed: Expr = node.number(True, BOOL)
     bias: Expr = node.number(0, q.known_element_type)
     if is_causal:

@@ -14,7 +14,9 @@ from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim
 
 
-def _cell_parameters(params: Sequence[Expr], has_biases: bool, layer: int, directions: int, direction: int) -> list[Expr | None]:
+def _cell_parameters(
+    params: Sequence[Expr], has_biases: bool, layer: int, directions: int, direction: int
+) -> list[Expr | None]:
     width = 4 if has_biases else 2
     first = (layer * directions + direction) * width
     found = list(params[first : first + width])
@@ -91,7 +93,9 @@ def _recurrent(
         for direction in range(directions):
             at = layer * directions + direction
             cell = _cell_parameters(params, has_biases, layer, directions, direction)
-            initial = [node.emit(ops.slice(node.wide(state), begin=(at,), end=(at + 1,), axes=(0,))) for state in states]
+            initial = [
+                node.emit(ops.slice(node.wide(state), begin=(at,), end=(at + 1,), axes=(0,))) for state in states
+            ]
             initial = [node.reshaped(each, shape_of(each)[1:]) for each in initial]
             output, last = _run_layer(node, kind, x, initial, cell, bool(direction), activation)
             outputs.append(output)

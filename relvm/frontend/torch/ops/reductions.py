@@ -186,7 +186,9 @@ def _correction(unbiased: Any, correction: Any, has_correction: bool) -> float:
 
 def _declare_variance(name: str, *, root: bool, with_mean: bool) -> None:
     @converts(name, f"{name}.dim", f"{name}.correction")
-    def convert(node: Node, self: Expr, dim: Axes = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Any:
+    def convert(
+        node: Node, self: Expr, dim: Axes = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+    ) -> Any:
         by = _correction(unbiased, correction, node.node.target.endswith(".correction"))
         found, mean = variance(node, self, axes_of(dim, len(shape_of(self))), by, keepdim)
         found = ops.sqrt(found) if root else found
@@ -231,7 +233,9 @@ def vector_norm(node: Node, x: Expr, order: Any, axes: tuple[int, ...], keepdim:
 
 
 @converts("linalg_vector_norm")
-def _linalg_vector_norm(node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+def _linalg_vector_norm(
+    node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
+) -> Expr:
     x = node.wide(node.cast(self, node.out_dtype()))
     return vector_norm(node, x, ord, axes_of(dim, len(shape_of(x))), keepdim)
 
@@ -368,7 +372,9 @@ def sorted_positions(node: Node, x: Expr, axis: int, count: AnyDim, *, largest: 
 
 
 @converts("sort", "sort.stable")
-def _sort(node: Node, self: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Expr, Expr]:
+def _sort(
+    node: Node, self: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None
+) -> tuple[Expr, Expr]:
     if not shape_of(self):
         return self, node.full(0, (), I64)
     axis = axis_of(dim, len(shape_of(self)))
@@ -390,7 +396,9 @@ def _msort(node: Node, self: Expr) -> Expr:
 
 
 @converts("topk")
-def _topk(node: Node, self: Expr, k: AnyDim, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Expr, Expr]:
+def _topk(
+    node: Node, self: Expr, k: AnyDim, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Expr, Expr]:
     """Sorted in any case.  Of equal elements, the first ones are taken."""
     if not shape_of(self):
         return self, node.full(0, (), I64)
@@ -457,7 +465,14 @@ _declare_median("nanmedian", ignores_nan=True)
 
 @converts("searchsorted.Tensor", "searchsorted.Scalar")
 def _searchsorted(
-    node: Node, sorted_sequence: Expr, self: Any, *, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None
+    node: Node,
+    sorted_sequence: Expr,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
 ) -> Expr:
     """Counts the elements before each value, in time proportional to their number."""
     if sorter is not None:

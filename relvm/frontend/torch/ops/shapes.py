@@ -118,7 +118,9 @@ def moved(x: Expr, source: int, target: int) -> Expr:
 
 
 @converts("transpose.int", "swapaxes", "swapdims", view=True)
-def _transpose(node: Node, self: Expr, dim0: int = 0, dim1: int = 1, axis0: int | None = None, axis1: int | None = None) -> Expr:
+def _transpose(
+    node: Node, self: Expr, dim0: int = 0, dim1: int = 1, axis0: int | None = None, axis1: int | None = None
+) -> Expr:
     rank = _rank(self)
     if rank == 0:
         return self
@@ -291,18 +293,20 @@ def _split(node: Node, self: Expr, split_size: AnyDim | Sequence[AnyDim], dim: i
     if count == 1:
         return (self,)
     step = split_size
-    return tuple(
-        sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count)
-    )
+    return tuple(sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
 
 
 @converts("split_with_sizes", "split.sizes", view=True)
-def _split_with_sizes(node: Node, self: Expr, split_sizes: Sequence[AnyDim] = (), dim: int = 0, split_size: Any = None) -> tuple[Expr, ...]:
+def _split_with_sizes(
+    node: Node, self: Expr, split_sizes: Sequence[AnyDim] = (), dim: int = 0, split_size: Any = None
+) -> tuple[Expr, ...]:
     return _parts(node, self, axis_of(dim, _rank(self)), split_size if split_size is not None else split_sizes)
 
 
 @converts("split_copy.Tensor", "split_with_sizes_copy")
-def _split_copy(node: Node, self: Expr, split_size: Any = None, dim: int = 0, split_sizes: Any = None) -> tuple[Expr, ...]:
+def _split_copy(
+    node: Node, self: Expr, split_size: Any = None, dim: int = 0, split_sizes: Any = None
+) -> tuple[Expr, ...]:
     return _split(node, self, tuple(split_sizes) if split_sizes is not None else split_size, dim)
 
 
@@ -312,9 +316,7 @@ def _chunk(node: Node, self: Expr, chunks: int, dim: int = 0) -> tuple[Expr, ...
     size = shape_of(self)[axis]
     count = len(node.output_names())
     step = (size + chunks - 1) // chunks
-    return tuple(
-        sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count)
-    )
+    return tuple(sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
 
 
 @converts("tensor_split.sections", view=True)
@@ -444,7 +446,9 @@ def _tile(node: Node, self: Expr, dims: Sequence[AnyDim]) -> Expr:
 
 
 @converts("repeat_interleave.self_int")
-def _repeat_interleave(node: Node, self: Expr, repeats: AnyDim, dim: int | None = None, *, output_size: Any = None) -> Expr:
+def _repeat_interleave(
+    node: Node, self: Expr, repeats: AnyDim, dim: int | None = None, *, output_size: Any = None
+) -> Expr:
     x = node.reshaped(self, (product(shape_of(self)),)) if dim is None else self
     if not shape_of(x):
         x = node.reshaped(x, (1,))
@@ -531,14 +535,21 @@ def as_strided(node: Node, x: Expr, size: Sequence[AnyDim], stride: Sequence[Any
 
 
 @converts("as_strided", "as_strided_copy")
-def _as_strided(node: Node, self: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None) -> Expr:
+def _as_strided(
+    node: Node, self: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None
+) -> Expr:
     """Only of an argument that is contiguous."""
     names = [name for key, each in node.node.inputs if key == "self" for name in [each["as_tensor"]["name"]]]
     meta = node.graph.tensors[names[0]]
     expected, actual = 1, [each.get("as_int") for each in meta["strides"]]
     sizes = [each.get("as_int") for each in meta["sizes"]]
     for count, step in zip(reversed(sizes), reversed(actual), strict=True):
-        if count is None or step is None or (step != expected and count != 1) or (meta["storage_offset"].get("as_int") != 0):
+        if (
+            count is None
+            or step is None
+            or (step != expected and count != 1)
+            or (meta["storage_offset"].get("as_int") != 0)
+        ):
             raise RelvmUnsupportedError("the argument is not contiguous")
         expected *= count
     return as_strided(node, self, size, stride, storage_offset)

@@ -192,7 +192,9 @@ def _window_positions(sizes: Sequence[int], counts: Sequence[int]) -> np.ndarray
     """Return the flat positions of each adaptive window, as rows of the same length: positions are repeated."""
     rows = []
     for window in np.ndindex(*counts):
-        ranges = [np.arange(*_adaptive_ranges(size, count)[i]) for size, count, i in zip(sizes, counts, window, strict=True)]
+        ranges = [
+            np.arange(*_adaptive_ranges(size, count)[i]) for size, count, i in zip(sizes, counts, window, strict=True)
+        ]
         grid = np.meshgrid(*ranges, indexing="ij")
         rows.append(np.ravel_multi_index([each.reshape(-1) for each in grid], sizes))
     longest = max((len(row) for row in rows), default=1)
@@ -205,7 +207,9 @@ for _rank in (1, 2, 3):
 
 def _unpool(rank: int, name: str) -> None:
     @converts(name)
-    def convert(node: Node, self: Expr, indices: Expr, output_size: Any, stride: Any = None, padding: Any = None) -> Expr:
+    def convert(
+        node: Node, self: Expr, indices: Expr, output_size: Any, stride: Any = None, padding: Any = None
+    ) -> Expr:
         x, added = _with_batch(node, self, rank)
         at, _ = _with_batch(node, indices, rank)
         batch, channels = shape_of(x)[:2]
@@ -239,7 +243,9 @@ def _im2col(node: Node, self: Expr, kernel_size: Any, dilation: Any, padding: An
 
 
 @converts("col2im")
-def _col2im(node: Node, self: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
+def _col2im(
+    node: Node, self: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> Expr:
     added = len(shape_of(self)) == 2
     x = node.emit(ops.expand_dims(self, axes=(0,))) if added else self
     kernel, spread, pads, steps = (each_axis(each, 2, (1, 1)) for each in (kernel_size, dilation, padding, stride))
@@ -328,7 +334,9 @@ def _cubic(distance: np.ndarray) -> np.ndarray:
 
 
 def _declare_upsample(name: str, mode: str, rank: int) -> None:
-    letters = ("scales",) if rank == 1 else ("scales_h", "scales_w") if rank == 2 else ("scales_d", "scales_h", "scales_w")
+    letters = (
+        ("scales",) if rank == 1 else ("scales_h", "scales_w") if rank == 2 else ("scales_d", "scales_h", "scales_w")
+    )
 
     @converts(name)
     def convert(node: Node, self: Expr, output_size: Any, align_corners: bool = False, **scales: float | None) -> Expr:
