@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import relvm.ops as ops
-from relvm.data_classes import record
+from relvm.data_classes import dataclass
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.context import ImportContext
 from relvm.ir.expr import Expr, Shape
@@ -18,7 +18,7 @@ from relvm.ir.symbolic import product
 View = Callable[[Expr], Expr]
 
 
-@record
+@dataclass
 class Storage:
     """Memory that tensors share.
 
@@ -32,7 +32,7 @@ class Storage:
     may_be_shared: list[str]
 
 
-@record
+@dataclass
 class TensorValue:
     """A tensor of the program.
 

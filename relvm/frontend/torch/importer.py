@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import relvm.ops as ops
-from relvm.data_classes import record
+from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmError,
     RelvmFormatError,
@@ -132,10 +132,15 @@ def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | N
 
 def import_program(program: Program) -> Module:
     """Import a program that a reader has read.  The errors are those of `from_pt2`."""
-    return Importer(program).module()
+    try:
+        return Importer(program).module()
+    except RelvmError:
+        raise
+    except _MALFORMED as error:
+        raise RelvmFormatError(f"{program.place}: malformed: {type(error).__name__}: {error}") from error
 
 
-@record
+@dataclass
 class _Scope:
     """The values of a graph.
 
@@ -340,8 +345,8 @@ class Importer(ImportContext):
         for spec in self.program.input_specs:  # what operators have changed in place
             ((kind, content),) = spec.items()
             argument = content.get("arg") or {}
-            name = _name_of(argument) if kind == "user_input" else str(argument.get("name"))
-            tensor = before.get(name or "")
+            name = (_name_of(argument) or "") if kind == "user_input" else str(argument.get("name"))
+            tensor = before.get(name)
             shown = str(content.get(f"{kind}_name", name))
             if tensor is not None and tensor.storage.version and shown not in changed:
                 results.append(tensor.current())

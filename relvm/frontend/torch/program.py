@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,62 @@ def expect_union(what: str, value: Any) -> tuple[str, Any]:
     return entries[0]
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
+
+
+def _is_optional_tensor(value: Any) -> bool:
+    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
+    return len(entries) == 1 and (
+        entries[0][0] == "as_none" or (entries[0][0] == "as_tensor" and _is_tensor(entries[0][1]))
+    )
+
+
+def _is_scalar(value: Any) -> bool:
+    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
+    number = {"as_name": str, "as_int": int, "as_bool": bool, "as_float": (int, float, str)}
+    return len(entries) == 1 and entries[0][0] in number and isinstance(entries[0][1], number[entries[0][0]])
+
+
+def _is_size(value: Any) -> bool:
+    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
+    if len(entries) != 1:
+        return False
+    ((kind, content),) = entries
+    if kind == "as_expr":
+        return isinstance(content, dict) and isinstance(content.get("expr_str"), str)
+    return kind in ("as_int", "as_bool", "as_float") and isinstance(content, int | float | str)
+
+
+def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list | tuple) and all(map(check, value))
+
+
+def _is_a(*types: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, types)
+
+
+# For each kind of argument, whether its content is valid.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "as_tensor": _is_tensor,
+    "as_tensors": _list_of(_is_tensor),
+    "as_nested_tensors": _list_of(_list_of(_is_tensor)),
+    "as_optional_tensor": _is_optional_tensor,
+    "as_optional_tensors": _list_of(_is_optional_tensor),
+    **{f"as_sym_{name}": _is_scalar for name in ("int", "bool", "float")},
+    **{f"as_sym_{name}s": _list_of(_is_scalar) for name in ("int", "bool", "float")},
+    "as_int": _is_a(int),
+    "as_ints": _list_of(_is_a(int)),
+    "as_bool": _is_a(bool),
+    "as_bools": _list_of(_is_a(bool)),
+    "as_float": _is_a(int, float, str),
+    "as_floats": _list_of(_is_a(int, float, str)),
+    "as_string": _is_a(str),
+    "as_strings": _list_of(_is_a(str)),
+    "as_device": _is_a(dict),
+}
+
+
 class GraphReader:
     """Reads graphs from JSON.   place: the beginning of messages."""
 
@@ -143,7 +199,7 @@ class GraphReader:
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_GRAPH_DEPTH:
             raise RelvmFormatError(
-                f"{self.place}: the program has more than {MAX_NODES} nodes, or nests more than {MAX_GRAPH_DEPTH} graphs"
+                f"{self.place}: the program has more than {MAX_NODES} nodes, or more than {MAX_GRAPH_DEPTH} nested graphs"
             )
         for names in (tensors, sym_ints, sym_bools, sym_floats):
             expect_fields(what, names)
@@ -151,6 +207,9 @@ class GraphReader:
                 if len(name) > MAX_NAME:
                     raise RelvmFormatError(f"{what}: the name of a value has {len(name)} characters")
                 expect_fields(f"{what}: {shortened(name)}", each)
+                is_valid = _list_of(_is_size)(each.get("sizes")) if names is tensors else _is_size(each)
+                if not is_valid:
+                    raise RelvmFormatError(f"{what}: {shortened(name)} is {shortened(repr(each))}")
         result = Graph(
             self._arguments(what, inputs),
             self._arguments(what, outputs),
@@ -186,6 +245,8 @@ class GraphReader:
         if kind == "as_graph":
             name, graph = expect_fields(what, content, name=str, graph=dict)
             return {kind: (name, self.graph(graph))}
+        if kind in _CHECKS and not _CHECKS[kind](content):
+            raise RelvmFormatError(f"{what}: {kind} is {shortened(repr(content))}")
         return {kind: content}
 
 

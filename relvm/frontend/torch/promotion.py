@@ -43,14 +43,13 @@ def promoted_dtype(values: Iterable[Any]) -> DType:
     Tensors of rank 1 and more decide, unless a tensor of rank 0 is of a higher kind (bool, integer, float).  Numbers
     count only if they are of a higher kind than all tensors.
     """
-    groups: list[DType | None] = [None, None, None]  # tensors of rank 1 and more, tensors of rank 0, numbers
+    groups: dict[int, DType] = {}  # of tensors of rank 1 and more, of tensors of rank 0, and of numbers
     for value in values:
         priority, dtype = _priority(value)
-        known = groups[priority]
-        groups[priority] = dtype if known is None else common_dtype(known, dtype)
+        groups[priority] = common_dtype(groups[priority], dtype) if priority in groups else dtype
     result: DType | None = None
-    for dtype in groups:
-        if dtype is not None and (result is None or _kind(dtype) > _kind(result)):
+    for _, dtype in sorted(groups.items()):
+        if result is None or _kind(dtype) > _kind(result):
             result = dtype
     assert result is not None
     return result

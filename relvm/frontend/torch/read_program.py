@@ -188,7 +188,9 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     RelvmUnsupportedError
         relvm does not have such tensors.
     """
-    sizes, strides = ([_number(each, here) for each in meta.get(key) or ()] for key in ("sizes", "strides"))
+    sizes, strides = (
+        [_number(each, here) for each in dims] for dims in expect_fields(here, meta, sizes=list, strides=list)
+    )
     offset = _number(meta.get("storage_offset") or {"as_int": 0}, here)
     try:
         dtype = dtype_of_scalar_type(meta.get("dtype"))

@@ -13,7 +13,7 @@ from typing import Any
 from relvm.data_classes import value_record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.torch.limits import MAX_EXPRESSION, MAX_EXPRESSION_DEPTH
-from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative
+from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative, product
 
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)|'([^'\\]*)'|([(),=]))")
 
@@ -133,10 +133,7 @@ def _size(value: Any, sizes: Mapping[str, AnyDim]) -> AnyDim:
             number = _size(exponent, sizes)
             if not isinstance(number, int) or not 0 <= number <= 8:
                 raise RelvmUnsupportedError(f"a size with the exponent {number} is not supported")
-            result: AnyDim = 1
-            for _ in range(number):
-                result = dim_op("mul", result, _size(base, sizes))
-            return result
+            return product([_size(base, sizes)] * number)
         case Call("FloorToInt" | "CeilToInt" as name, (Call("IntTrueDiv", (top, bottom)),)):
             return _combined(
                 "FloorDiv" if name == "FloorToInt" else "CeilDiv", [_size(top, sizes), _size(bottom, sizes)]
@@ -175,7 +172,7 @@ def _combined(name: str, numbers: list[AnyDim]) -> AnyDim:
 def _rounded_quotient(name: str, args: tuple[Any, ...], sizes: Mapping[str, AnyDim]) -> AnyDim:
     """Return a product with a rational factor, rounded down or up."""
     top: AnyDim = 1
-    bottom = 1
+    bottom: int = 1
     for arg in args:
         match arg:
             case Call("Rational", (int() as numerator, int() as denominator)):

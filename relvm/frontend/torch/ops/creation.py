@@ -127,12 +127,12 @@ def _arange(node: Node, start: Any = 0, end: Any = None, step: Any = 1, dtype: A
         return _sequence(node, start, count, step, dtype)
     if not all(isinstance(number, int | Dim) for number in numbers):
         raise RelvmUnsupportedError("arange with floats that are computed is not supported")
-    (count,) = node.importer.declared_shape(node.graph, node.output_names()[0])
-    if count is None:
-        count = (end - start + step - 1) // step if isinstance(step, int) and step > 0 else None
-    if count is None:
+    (size,) = node.importer.declared_shape(node.graph, node.output_names()[0])
+    if size is None:
+        size = (end - start + step - 1) // step if isinstance(step, int) and step > 0 else None
+    if size is None:
         raise RelvmUnsupportedError("arange with a step that is computed is not supported")
-    return _sequence(node, start, count, step, dtype)
+    return _sequence(node, start, size, step, dtype)
 
 
 def _sequence(node: Node, start: Any, count: AnyDim, step: Any, dtype: DType) -> Expr:

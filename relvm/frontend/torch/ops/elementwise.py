@@ -537,12 +537,14 @@ def log_add_exp(node: Node, x: Expr, y: Expr, base: float | None = None) -> Expr
 
 @converts("logaddexp")
 def _logaddexp(node: Node, self: Expr, other: Expr) -> Expr:
-    return log_add_exp(node, *wide_operands(node, self, other))
+    x, y = wide_operands(node, self, other)
+    return log_add_exp(node, x, y)
 
 
 @converts("logaddexp2")
 def _logaddexp2(node: Node, self: Expr, other: Expr) -> Expr:
-    return log_add_exp(node, *wide_operands(node, self, other), 2)
+    x, y = wide_operands(node, self, other)
+    return log_add_exp(node, x, y, 2)
 
 
 def _xlogy_of(function: Callable[[Expr], Expr], *names: str) -> None:
@@ -615,10 +617,11 @@ def _masked_fill(node: Node, self: Expr, mask: Expr, value: Any) -> Expr:
 def clamped(node: Node, x: Expr, low: Any, high: Any) -> Expr:
     """Return x clamped to bounds, of which each can be None.  NaN stays NaN."""
     dtype = x.known_element_type
+    maximum, minimum = (ops.logical_or, ops.logical_and) if dtype.is_bool else (ops.maximum, ops.minimum)
     if low is not None:
-        x = ops.maximum(node.emit(x), node.wide(node.tensor(low, dtype)))
+        x = maximum(node.emit(x), node.wide(node.tensor(low, dtype)))
     if high is not None:
-        x = ops.minimum(node.emit(x), node.wide(node.tensor(high, dtype)))
+        x = minimum(node.emit(x), node.wide(node.tensor(high, dtype)))
     return x
 
 

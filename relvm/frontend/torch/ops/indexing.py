@@ -378,7 +378,9 @@ def _indexed_update(node: Node, x: Expr, dim: int, index: Expr, source: Expr, re
 def _index_add(node: Node, self: Expr, dim: int, index: Expr, source: Expr, *, alpha: Any = 1) -> Expr:
     source = node.cast(source, self.known_element_type)
     if alpha != 1:
-        source = node.emit(ops.multiply(source, node.number(alpha, source.known_element_type)))
+        factor = node.number(alpha, source.known_element_type)
+        multiply = ops.logical_and if source.known_element_type.is_bool else ops.multiply
+        source = node.emit(multiply(source, factor))
     return _indexed_update(node, self, dim, index, source, "add")
 
 
@@ -401,6 +403,9 @@ def _index_fill(node: Node, self: Expr, dim: int, index: Expr, value: Any) -> Ex
 def _index_reduce(
     node: Node, self: Expr, dim: int, index: Expr, source: Expr, reduce: str, *, include_self: bool = True
 ) -> Expr:
+    if not shape_of(self):
+        x, rows = node.reshaped(self, (1,)), node.reshaped(source, (product(shape_of(index)),))
+        return node.reshaped(node.emit(_index_reduce(node, x, 0, index, rows, reduce, include_self=include_self)), ())
     axis = axis_of(dim, len(shape_of(self)))
     full = _along(node, index, shape_of(source), axis)
     return _scatter_reduce(node, self, axis, full, source, reduce, include_self=include_self)

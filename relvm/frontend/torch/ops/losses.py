@@ -12,6 +12,7 @@ from relvm.frontend.torch.ops.reductions import log_softmax
 from relvm.frontend.torch.registry import Node, converts, shape_of
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr, Shape
+from relvm.ir.symbolic import AnyDim, product
 
 
 def reduced(node: Node, losses: Expr, reduction: int) -> Expr:
@@ -139,16 +140,14 @@ def _cross_entropy(
         raise RelvmUnsupportedError("label_smoothing is supported only after run_decompositions()")
     if target.known_element_type.is_float:
         y = node.wide(target)
-        losses = ops.negative(ops.multiply(logs, y))
+        losses: Expr = ops.negative(ops.multiply(logs, y))
         if weight is not None:
-            shape = [1] * len(shape_of(self))
-            shape[axis] = shape_of(weight)[0]  # type: ignore[call-overload]
+            shape: list[AnyDim] = [1] * len(shape_of(self))
+            shape[axis] = shape_of(weight)[0]
             losses = ops.multiply(losses, node.reshaped(node.wide(weight), shape))
         losses = node.emit(ops.sum(losses, axes=(axis,)))
         if reduction == 1:
-            count = 1
-            for at, size in enumerate(shape_of(self)):
-                count = count * size if at != axis else count  # type: ignore[assignment]
+            count = product([size for at, size in enumerate(shape_of(self)) if at != axis])
             return ops.divide(
                 ops.sum(losses) if shape_of(losses) else losses, node.number(count, logs.known_element_type)
             )

@@ -363,7 +363,7 @@ def attention(
         return ops.attention(q, k, v, allowed, bias, scale=factor, absent="zero")
     rank = len(shape_of(k))
     order = (*range(rank - 2), rank - 1, rank - 2)
-    scores = ops.multiply(ops.matmul(q, node.emit(ops.transpose(k, perm=order))), factor)
+    scores: Expr = ops.multiply(ops.matmul(q, node.emit(ops.transpose(k, perm=order))), factor)
     scores = node.emit(ops.where(allowed, ops.add(scores, bias), -math.inf))
     shares = ops.softmax(scores, axis=-1)
     hidden = ops.equal(ops.max(scores, axes=(-1,), keepdims=True), -math.inf)

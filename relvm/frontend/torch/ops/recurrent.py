@@ -16,11 +16,10 @@ from relvm.ir.symbolic import AnyDim
 
 def _cell_parameters(
     params: Sequence[Expr], has_biases: bool, layer: int, directions: int, direction: int
-) -> list[Expr | None]:
+) -> Sequence[Expr]:
     width = 4 if has_biases else 2
     first = (layer * directions + direction) * width
-    found = list(params[first : first + width])
-    return [*found, *(None,) * (4 - width)]
+    return params[first : first + width]
 
 
 def _reordered(node: Node, x: Expr, order: Sequence[int], size: int) -> Expr:
@@ -35,22 +34,21 @@ _GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}  # the order of t
 
 
 def _run_layer(
-    node: Node, kind: str, x: Expr, states: Sequence[Expr], cell: Sequence[Expr | None], reverse: bool, activation: str
+    node: Node, kind: str, x: Expr, states: Sequence[Expr], cell: Sequence[Expr], reverse: bool, activation: str
 ) -> tuple[Expr, list[Expr]]:
     """Return the states after all steps of one layer in one direction, and the final states.
 
     x: a tensor of shape (steps, batch, inputs).   states: tensors of shape (batch, hidden).
-    cell: the weights of the input and of the state, and their biases.
+    cell: the weights of the input and of the state, and their biases if there are any.
     """
-    w, r, *biases = (None if each is None else node.wide(each) for each in cell)
-    assert w is not None and r is not None
+    w, r, *biases = (node.wide(each) for each in cell)
     hidden = known_int(shape_of(r)[1], "the size of the state")
     order, dtype = _GATES[kind], x.known_element_type
     width = len(order) * hidden
     w, r = (_reordered(node, each, order, hidden) for each in (w, r))
     product = node.emit(matmul(node, x, node.emit(ops.transpose(w, perm=(1, 0)))))
     own = node.full(0, (1, hidden), dtype)
-    if biases[0] is not None:
+    if biases:
         first, second = (_reordered(node, each, order, hidden) for each in biases)
         if kind == "gru":  # the bias of the new state is added before the reset gate is applied
             own = node.reshaped(node.emit(ops.slice(second, begin=(2 * hidden,), end=(width,), axes=(0,))), (1, hidden))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,7 @@ def _bound(node: Node, size: AnyDim, bound: AnyDim | None, default: AnyDim) -> A
 
 def sliced(node: Node, x: Expr, axis: int, start: AnyDim | None, end: AnyDim | None, step: int = 1) -> Expr:
     """Return x[start:end:step] along an axis.  The bounds are numbers as in Python, or sizes."""
-    if all(bound is None or isinstance(bound, int) for bound in (start, end)):
+    if (start is None or isinstance(start, int)) and (end is None or isinstance(end, int)):
         begin, stop = start or 0, _FAR if end is None else end
         if begin == 0 and stop >= _FAR and step == 1:
             return x
@@ -275,9 +276,10 @@ def _unbind(node: Node, self: Expr, dim: int = 0) -> tuple[Expr, ...]:
 
 
 def _parts(node: Node, x: Expr, axis: int, sizes: Sequence[AnyDim]) -> tuple[Expr, ...]:
-    found, start = [], 0
+    found = []
+    start: AnyDim = 0
     for size in sizes:
-        end: AnyDim = start + size
+        end = start + size
         found.append(sliced(node, x, axis, start, end))
         start = end
     return tuple(found)
@@ -292,7 +294,7 @@ def _split(node: Node, self: Expr, split_size: AnyDim | Sequence[AnyDim], dim: i
     count = len(node.output_names())
     if count == 1:
         return (self,)
-    step = split_size
+    step: AnyDim = split_size  # type: ignore[assignment]
     return tuple(sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
 
 
@@ -331,7 +333,7 @@ def _tensor_split(node: Node, self: Expr, sections: AnyDim, dim: int = 0) -> tup
 def _tensor_split_at(node: Node, self: Expr, indices: Sequence[AnyDim], dim: int = 0) -> tuple[Expr, ...]:
     axis = axis_of(dim, _rank(self))
     bounds = [0, *indices, None]
-    return tuple(sliced(node, self, axis, low, high) for low, high in zip(bounds, bounds[1:], strict=False))
+    return tuple(sliced(node, self, axis, low, high) for low, high in pairwise(bounds))
 
 
 @converts("cat", "concat", "concatenate")
@@ -701,5 +703,7 @@ _at_least(2, "atleast_2d")
 _at_least(3, "atleast_3d")
 
 
-refuses("tensors without elements of the same size (nested, sparse or quantized) are not supported",
-        "to_sparse", "_nested_tensor_from_mask", "quantize_per_tensor", "_to_sparse", "sparse_coo_tensor", "to_dense")  # fmt: skip
+refuses(
+    "nested, sparse and quantized tensors are not supported",
+    *("to_sparse", "_nested_tensor_from_mask", "quantize_per_tensor", "_to_sparse", "sparse_coo_tensor", "to_dense"),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,7 +102,7 @@ def _average_pool(rank: int, name: str) -> None:
         attributes = windows.attributes()
         if divisor_override is not None:
             mean = ops.average_pool(x, **attributes, count_include_pad=True)
-            result = ops.multiply(mean, product(windows.kernel) / divisor_override)
+            result = ops.multiply(mean, math.prod(windows.kernel) / divisor_override)
         elif not count_include_pad:
             result = ops.average_pool(x, **attributes)
         elif not any(windows.extra):
@@ -302,7 +303,7 @@ def _taps(
     old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions and the weights of the elements of which each new element is composed."""
-    real = np.float64 if dtype.bits == 64 else np.float32
+    real: Any = np.float64 if dtype.bits == 64 else np.float32
     at = np.arange(new, dtype=real)
     if align_corners:
         ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
