@@ -31,8 +31,8 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmFormatError
         The file is none of these.
     RelvmArgumentError
-        --dim is given for another file than an ONNX model, but --random is not.  For such a file, --dim sets only the sizes of
-        random inputs.
+        --dim is given for another file than an ONNX model, but --random is not.  For such a file, --dim sets only the
+        sizes of random inputs.
     """
     from relvm.frontend.read_model import read_model  # imported here, because a start from the cache does not need it
 

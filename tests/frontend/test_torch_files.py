@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import random
@@ -135,7 +136,7 @@ def test_a_decompression_bomb_is_rejected() -> None:
     content = bytearray(archive_of(files | {path: bytes(1 << 22)}, zipfile.ZIP_DEFLATED))
     at = content.find(path.encode(), content.find(b"PK\1\2")) - 46
     struct.pack_into("<L", content, at + 24, 1 << 30)
-    with pytest.raises(RelvmFormatError, match="cannot have 1073741824 bytes|is damaged"):
+    with pytest.raises(RelvmFormatError, match=r"cannot have 1073741824 bytes|is damaged"):
         from_pt2(bytes(content))
 
 
@@ -184,7 +185,7 @@ def test_complex_weights_are_refused() -> None:
 
 
 def test_another_version_of_the_schema_is_refused() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="version 9 of torch.export's schema, written by PyTorch 2.14.1"):
+    with pytest.raises(RelvmUnsupportedError, match=r"version 9 of torch\.export's schema, written by PyTorch 2\.14"):
         from_pt2(changed(lambda value: value["schema_version"].update(major=9)))
 
 
@@ -247,7 +248,7 @@ def test_graphs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relvm.frontend.torch.program.MAX_NODES", 2)
     with pytest.raises(RelvmFormatError, match="more than 2 nodes"):
         from_pt2(MLP)
-    assert limits.MAX_GRAPH_DEPTH < sys.getrecursionlimit() / 10
+    assert sys.getrecursionlimit() / 10 > limits.MAX_GRAPH_DEPTH
 
 
 # ---- sizes ----
@@ -310,7 +311,7 @@ def test_expressions_of_parameters_are_checked() -> None:
 
 def test_assertions_of_the_program_are_carried_out() -> None:
     machine = vm.VirtualMachine(vm.build(from_pt2(FOLDER / "sizes.pt2"), target="bytecode"))
-    with pytest.raises(RelvmShapeError, match="at least 1"):
+    with pytest.raises(RelvmShapeError, match="Runtime assertion failed for expression u1 >= 1"):
         machine["main"](-np.ones((4, 4), np.float32), np.zeros(8, np.int64))
 
 
@@ -380,10 +381,8 @@ def _positions(value: Any) -> list[tuple[Any, Any]]:
 
 def expect_no_crash(content: bytes) -> None:
     """Import a hostile file: the result is a module or a typed error."""
-    try:
+    with contextlib.suppress(RelvmError):
         from_pt2(content)
-    except RelvmError:
-        pass
 
 
 @pytest.mark.parametrize("name", ["mlp", "control_flow", "sizes"])

@@ -94,6 +94,26 @@ _I1E_LARGE = (
     *(-2.51223623787020892529e-7, -3.88256480887769039346e-6, -1.10588938762623716291e-4, -9.76109749136146840777e-3),
     7.78576235018280120474e-1,
 )
+# The same of exp(-x) * I0(x) and exp(-x) * I0(x) * sqrt(x).
+_I0E_SMALL = (
+    *(-4.4153416464793393795e-18, 3.3307945188222380978e-17, -2.4312798465479546936e-16, 1.7153912855551330306e-15),
+    *(-1.1685332877993451681e-14, 7.6761854986049356169e-14, -4.8564467831119294609e-13, 2.9550526631296398346e-12),
+    *(-1.7268262914415557072e-11, 9.6758090353732369122e-11, -5.1897956016352629067e-10, 2.6598237246823866503e-9),
+    *(-1.3000250099862480421e-8, 6.0469950225419189493e-8, -2.6707938539406117339e-7, 1.1173875391201037182e-6),
+    *(-4.4167383584587505636e-6, 0.000016448448070728897089, -0.00005754195010082103704, 0.00018850288509584165573),
+    *(-0.00057637557453858236588, 0.0016394756169413357984, -0.0043243099950505759443, 0.010546460394594998318),
+    *(-0.023737414805899468816, 0.049305284239670708488, -0.094901097048047644421, 0.17162090152220877535),
+    *(-0.30468267234319839868, 0.676795274409476085),
+)
+_I0E_LARGE = (
+    *(-7.2331804878747539546e-18, -4.8305044859441820713e-18, 4.465621420296759999e-17, 3.4612228676974610931e-17),
+    *(-2.8276239805165834849e-16, -3.4254856196772191346e-16, 1.7725601330565263836e-15, 3.8116806693526224207e-15),
+    *(-9.5548466988283076487e-15, -4.1505693472872220866e-14, 1.5400862175214098269e-14, 3.8527783827421427011e-13),
+    *(7.1801244513836662337e-13, -1.7941785315068061178e-12, -1.3215811840447713119e-11, -3.1499165279632413645e-11),
+    *(1.1889147107846438342e-11, 4.9406023882249695891e-10, 3.3962320257083863452e-9, 2.2666689904981780646e-8),
+    *(2.0489185894690637418e-7, 2.891370520834756483e-6, 0.000068897583469168239843, 0.0033691164782556940899),
+    0.80449041101410883161,
+)
 _I1E_F32_COUNTS = (17, 7)  # the last coefficients, which suffice for f32
 
 
@@ -179,6 +199,43 @@ def bessel_i1e(emit: Emit, x: Expr) -> Expr:
     ratio = ops.divide(_number(32.0, x), z)
     far = ops.divide(_chebyshev(emit, emit(ops.subtract(ratio, 2.0)), large), ops.sqrt(z))
     return ops.multiply(ops.sign(x), ops.where(ops.less_equal(z, 8.0), near, far))
+
+
+def bessel_i0e(emit: Emit, x: Expr) -> Expr:
+    """exp(-|x|) * I0(x), for the modified Bessel function I0 of the first kind."""
+    z = emit(ops.abs(x))
+    near = _chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), _I0E_SMALL)
+    ratio = ops.divide(_number(32.0, x), z)
+    far = ops.divide(_chebyshev(emit, emit(ops.subtract(ratio, 2.0)), _I0E_LARGE), ops.sqrt(z))
+    return ops.where(ops.less_equal(z, 8.0), near, far)
+
+
+# The coefficients of the Euler-Maclaurin series, (2 k)! / B(2 k) for the Bernoulli numbers B.
+_ZETA = (
+    *(12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1892437580.3183791, 74724249600.0, -2950130727918.1642),
+    *(116467828143500.67, -4597978722407472.6, 1.8152105401943547e17, -7.1661652561756672e18),
+)
+_ZETA_TERMS = 10  # the number of terms that are added one by one
+
+
+def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
+    """The sum of (q + k) ** -s over k = 0, 1, 2..., for s > 1 and q > 0, by the Euler-Maclaurin formula.
+
+    Source: Cephes, zeta.c.
+    """
+    total: Expr = ops.power(q, ops.negative(s))
+    for k in range(1, _ZETA_TERMS):
+        total = emit(ops.add(total, ops.power(ops.add(q, float(k)), ops.negative(s))))
+    last = emit(ops.add(q, float(_ZETA_TERMS)))
+    power = emit(ops.power(last, ops.negative(s)))
+    total = emit(ops.add(total, ops.divide(ops.multiply(power, last), ops.subtract(s, 1.0))))
+    total = emit(ops.add(total, ops.multiply(power, 0.5)))
+    factor: Expr = emit(ops.divide(ops.multiply(power, s), last))
+    for k, coefficient in enumerate(_ZETA):
+        total = emit(ops.add(total, ops.divide(factor, coefficient)))
+        step = ops.multiply(ops.add(s, 2.0 * k + 1), ops.add(s, 2.0 * k + 2))
+        factor = emit(ops.divide(ops.multiply(factor, step), ops.multiply(last, last)))
+    return total
 
 
 def _chebyshev(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:

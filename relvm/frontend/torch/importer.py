@@ -15,6 +15,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 import relvm.ops as ops
 from relvm.data_classes import dataclass
 from relvm.errors import (
@@ -50,7 +52,7 @@ from relvm.frontend.torch.scalar_values import ScalarValue
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
 from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, prim
+from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim, Dim, as_var
 from relvm.ir.types import PrimType, ShapeType, TensorType, Type
 from relvm.ir.value_ranges import LOWER, UPPER
@@ -232,7 +234,9 @@ class Importer(ImportContext):
             elif kind == "custom_obj":
                 self.problems[f"{place}: objects of the class {_class_of(content)} are not supported"] = None
             elif kind == "token":
-                self.problems[f"{place}: tokens are not supported"] = None
+                (argument,) = expect_fields(f"{place}: an input", content, arg=dict)
+                (name,) = expect_fields(f"{place}: an input", argument, name=str)
+                constants[name] = constant(np.zeros(0, np.float32))
         return params, constants, inputs
 
     def _weight(self, path: str) -> Expr | None:
@@ -336,6 +340,8 @@ class Importer(ImportContext):
                 )
                 name = str(content.get(key))
                 changed[name] = None
+            elif kind == "token":
+                continue
             else:
                 self.problems[f"{self.program.place}: an output of the kind {kind} is not supported"] = None
                 continue
@@ -373,7 +379,7 @@ class Importer(ImportContext):
         try:
             tensors = []
             for argument, value in zip(graph.inputs, args, strict=True):
-                ((kind, content),) = argument.items()
+                (kind,) = argument
                 name = _name_of(argument)
                 if name is None:
                     continue
@@ -395,16 +401,14 @@ class Importer(ImportContext):
         finally:
             self.sizes = before
 
-    def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> str:
-        """If an integer is a new symbol, give it its value, and return its name.  Otherwise return ""."""
+    def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> None:
+        """If an integer is a new symbol, give it its value."""
         if kind == "as_sym_int" and isinstance(value, int | Dim) and name in graph.sym_ints:
             content = graph.sym_ints[name].get("as_expr")
             if isinstance(content, dict):
                 call = parse_expression(content["expr_str"])
                 if call.name == "Symbol" and symbols_of(call)[0] not in self.sizes:
                     self.sizes[symbols_of(call)[0]] = value
-                    return symbols_of(call)[0]
-        return ""
 
     @contextmanager
     def _in_scope(self, scope: _Scope, graph: Graph) -> Iterator[None]:
@@ -546,9 +550,7 @@ class Importer(ImportContext):
                 scope.values[name] = self._tensor(node, graph, scope, name, value, kind_of_view)
             elif kind == "as_sym_int":
                 scope.values[name] = value
-                symbol = self._bind_scalar(graph, kind, name, value)
-                if symbol:
-                    self._check_symbol(symbol)
+                self._bind_scalar(graph, kind, name, value)
             elif kind in ("as_sym_bool", "as_sym_float"):
                 scope.values[name] = value
 
@@ -602,7 +604,6 @@ class Importer(ImportContext):
             raise RelvmTypeError(f"the result is declared with {len(sizes)} axes, but has type {type_}")
         actual = type_.shape or (None,) * len(sizes)
         shape: list[AnyDim] = []
-        new_symbols: list[str] = []
         for axis, (size, dim) in enumerate(zip(sizes, actual, strict=True)):
             expected = self._declared_dim(size)
             if expected is None:
@@ -611,20 +612,19 @@ class Importer(ImportContext):
                     dim = self.new_dim(_identifier(symbol or f"{name}_dim{axis}"))
                 if symbol:
                     self.sizes[symbol] = dim
-                    new_symbols.append(symbol)
                 expected = dim
             if isinstance(dim, int) and isinstance(expected, int) and dim != expected:
                 raise RelvmTypeError(
                     f"the result is declared with the size {expected} in axis {axis}, but has type {type_}"
                 )
             shape.append(dim if isinstance(dim, int) else expected)
-        value = self.with_shape(value, shape)
-        for symbol in new_symbols:
-            self._check_symbol(symbol)
-        return value
+        return self.with_shape(value, shape)
 
     def _check_symbol(self, symbol: str) -> None:
-        """Check at run time that a symbol that the program computes is in its range."""
+        """Check at run time that a symbol, which the sizes of parameters determine, is in its range.
+
+        For symbols that the program computes, it contains assertions.
+        """
         low, high = self.program.ranges.get(symbol, (None, None))
         dim = self.sizes.get(symbol)
         if dim is None:
@@ -744,6 +744,9 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
     if len(parts) == 3 and parts[1].endswith("_") and not parts[1].endswith("__"):
         functional = f"{parts[0]}.{parts[1][:-1]}.{parts[2]}"
         return converter_for(functional), functional
+    if len(parts) == 3 and parts[1].endswith("_copy"):  # a view that is copied
+        viewed = f"{parts[0]}.{parts[1].removesuffix('_copy')}.{parts[2]}"
+        return (converter_for(viewed) if view_kind(viewed) else None), None
     return None, None
 
 

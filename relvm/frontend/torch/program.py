@@ -111,34 +111,36 @@ def expect_fields(what: str, value: Any, **types: type | tuple[type, ...]) -> li
 
 def expect_union(what: str, value: Any) -> tuple[str, Any]:
     """Return the kind and the value of a union, a JSON object with one entry that is not null."""
-    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
-    if len(entries) != 1 or not isinstance(entries[0][0], str):
+    kind, content = _entry(value)
+    if not isinstance(kind, str) or not kind:
         raise RelvmFormatError(f"{what}: expected an object with one entry, got {shortened(repr(value))}")
-    return entries[0]
+    return kind, content
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("name"), str)
 
 
-def _is_optional_tensor(value: Any) -> bool:
+def _entry(value: Any) -> tuple[str, Any]:
+    """Return the key and the value of the only entry that is not null, or ("", None) if there is not exactly one."""
     entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
-    return len(entries) == 1 and (
-        entries[0][0] == "as_none" or (entries[0][0] == "as_tensor" and _is_tensor(entries[0][1]))
-    )
+    return entries[0] if len(entries) == 1 else ("", None)
+
+
+def _is_optional_tensor(value: Any) -> bool:
+    kind, content = _entry(value)
+    return kind == "as_none" or (kind == "as_tensor" and _is_tensor(content))
 
 
 def _is_scalar(value: Any) -> bool:
-    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
-    number = {"as_name": str, "as_int": int, "as_bool": bool, "as_float": (int, float, str)}
-    return len(entries) == 1 and entries[0][0] in number and isinstance(entries[0][1], number[entries[0][0]])
+    kind, content = _entry(value)
+    if kind == "as_name":
+        return isinstance(content, str)
+    return kind in ("as_int", "as_bool", "as_float") and isinstance(content, int | float | str)
 
 
 def _is_size(value: Any) -> bool:
-    entries = [(k, v) for k, v in value.items() if v is not None] if isinstance(value, dict) else []
-    if len(entries) != 1:
-        return False
-    ((kind, content),) = entries
+    kind, content = _entry(value)
     if kind == "as_expr":
         return isinstance(content, dict) and isinstance(content.get("expr_str"), str)
     return kind in ("as_int", "as_bool", "as_float") and isinstance(content, int | float | str)
@@ -191,9 +193,15 @@ class GraphReader:
         """
         what = f"{self.place}: a graph"
         inputs, outputs, nodes, tensors, sym_ints, sym_bools = expect_fields(
-            what, value, inputs=list, outputs=list, nodes=list, tensor_values=dict, sym_int_values=dict,
+            what,
+            value,
+            inputs=list,
+            outputs=list,
+            nodes=list,
+            tensor_values=dict,
+            sym_int_values=dict,
             sym_bool_values=dict,
-        )  # fmt: skip
+        )
         sym_floats = value.get("sym_float_values") or {}
         self._nodes += len(nodes)
         self._depth += 1

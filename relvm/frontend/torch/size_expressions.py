@@ -171,14 +171,16 @@ def _combined(name: str, numbers: list[AnyDim]) -> AnyDim:
 
 def _rounded_quotient(name: str, args: tuple[Any, ...], sizes: Mapping[str, AnyDim]) -> AnyDim:
     """Return a product with a rational factor, rounded down or up."""
-    top: AnyDim = 1
-    bottom: int = 1
+    factors: list[AnyDim] = []
+    bottom = 1
     for arg in args:
         match arg:
             case Call("Rational", (int() as numerator, int() as denominator)):
-                top, bottom = dim_op("mul", top, numerator), bottom * denominator
+                factors.append(numerator)
+                bottom *= denominator
             case _:
-                top = dim_op("mul", top, _size(arg, sizes))
+                factors.append(_size(arg, sizes))
+    top = product(factors)
     return dim_op("floordiv", top, bottom) if name == "floor" else -dim_op("floordiv", -top, bottom)
 
 

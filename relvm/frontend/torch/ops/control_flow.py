@@ -9,7 +9,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.torch.ops.shapes import concatenated, selected
 from relvm.frontend.torch.program import Graph
-from relvm.frontend.torch.registry import Node, converts, refuses, shape_of
+from relvm.frontend.torch.registry import Node, converter_for, converts, reason_for_refusal, refuses, shape_of
 from relvm.ir.dtypes import BOOL, F64, I64
 from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, Tuple, TupleItem, prim
 from relvm.ir.symbolic import AnyDim, Dim
@@ -273,6 +273,17 @@ def _wrapped(node: Node, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
 def _called(node: Node, graph: Graph, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     flat = [each for arg in args for each in _operands(arg) if not isinstance(each, dict)]
     return tuple(node.importer.run_graph(graph, flat[: len(graph.inputs)]))
+
+
+@converts("higher_order.with_effects")
+def _with_effects(node: Node, token: Expr, operator: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """The order of effects is that of the nodes, so that the token is not used."""
+    name = operator.removeprefix("torch.ops.")
+    convert = converter_for(name)
+    if convert is None:
+        raise RelvmUnsupportedError(reason_for_refusal(name) or f"the operator {name} is not supported")
+    result = convert(node, *args, **kwargs)
+    return (token, *(result if isinstance(result, tuple) else (result,)))
 
 
 # ---- scalars and assertions ----

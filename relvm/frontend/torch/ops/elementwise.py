@@ -551,8 +551,10 @@ def _xlogy_of(function: Callable[[Expr], Expr], *names: str) -> None:
     overloads = ("Tensor", "Scalar_Self", "Scalar_Other")
     own = ("", ".self_scalar", ".other_scalar")
 
-    @converts(*(f"{name}{each}" for name in names if name.startswith("special") for each in own),
-              *(f"{name}.{each}" for name in names if not name.startswith("special") for each in overloads))  # fmt: skip
+    @converts(
+        *(f"{name}{each}" for name in names if name.startswith("special") for each in own),
+        *(f"{name}.{each}" for name in names if not name.startswith("special") for each in overloads),
+    )
     def convert(node: Node, self: Any, other: Any) -> Expr:
         x, y = (node.emit(each) for each in wide_operands(node, self, other))
         result = ops.where(ops.equal(x, 0), _constant(x, 0), ops.multiply(x, function(y)))

@@ -120,11 +120,7 @@ def flat_positions(node: Node, mask: Expr) -> Expr:
     if not shape_of(mask):
         mask = node.reshaped(mask, (1,))
     total = node.emit(ops.sum(node.cast(mask, I64)))
-    vector = node.emit(ops.reshape(total, Shape((1,))))
-    importer = node.importer
-    count = importer.new_dim("count")
-    importer.builder.match_cast(node.emit(ops.tensor_to_shape(vector)), ShapeType((count,)), "count")
-    return node.emit(ops.nonzero(mask, Shape((count,))))
+    return node.emit(ops.nonzero(mask, Shape((_as_dim(node, total),))))
 
 
 @converts("nonzero")
@@ -505,10 +501,7 @@ def _one_hot(node: Node, self: Expr, num_classes: AnyDim = -1) -> Expr:
 def _repeat_interleave(node: Node, repeats: Expr, *, output_size: Any = None) -> Expr:
     """The positions of elements that are repeated: position i, repeats[i] times."""
     ends = node.emit(ops.cumsum(node.cast(repeats, I64), axis=0))
-    total = node.emit(ops.reshape(ops.sum(node.cast(repeats, I64)), Shape((1,))))
-    importer = node.importer
-    count = importer.new_dim("count")
-    importer.builder.match_cast(node.emit(ops.tensor_to_shape(total)), ShapeType((count,)), "count")
+    count = _as_dim(node, node.emit(ops.sum(node.cast(repeats, I64))))
     numbers = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
     return ops.sum(node.cast(node.emit(ops.greater_equal(numbers, ends)), I64), axes=(1,))
 
@@ -524,4 +517,46 @@ def _repeat_elements(node: Node, self: Expr, repeats: Expr, dim: int | None = No
 
 @converts("bincount")
 def _bincount(node: Node, self: Expr, weights: Expr | None = None, minlength: AnyDim = 0) -> Expr:
-    raise RelvmUnsupportedError("the size of the result depends on the largest element")
+    x = node.cast(self, I64)
+    values = node.full(1, shape_of(x), I64) if weights is None else weights
+    most = node.number(minlength, I64)
+    if shape_of(x) != (0,):
+        most = node.emit(ops.maximum(ops.add(ops.max(x), 1), most))
+    count = _as_dim(node, most)
+    zeros = node.full(0, (count,), values.known_element_type)
+    return scattered(node, zeros, 0, x, values, "add")
+
+
+def _as_dim(node: Node, x: Expr) -> AnyDim:
+    """Return an element as a new dimension variable."""
+    importer = node.importer
+    count = importer.new_dim("count")
+    vector = node.emit(ops.reshape(x, Shape((1,))))
+    importer.builder.match_cast(node.emit(ops.tensor_to_shape(vector)), ShapeType((count,)), "count")
+    return count
+
+
+@converts("nonzero_static")
+def _nonzero_static(node: Node, self: Expr, *, size: AnyDim, fill_value: int = -1) -> Expr:
+    """The positions of the first `size` elements that differ from 0, and `fill_value` for missing ones."""
+    shape = shape_of(self)
+    flags = node.reshaped(node.cast(self, BOOL), (product(shape),))
+    number = node.emit(ops.subtract(ops.cumsum(node.cast(flags, I64), axis=0), 1))
+    place = node.emit(
+        ops.where(ops.logical_and(flags, ops.less(number, node.number(size, I64))), number, node.number(size, I64))
+    )
+    empty = node.full(-1, (size + 1,), I64)
+    at = node.emit(ops.scatter_elements(empty, place, node.emit(ops.iota(Shape((product(shape),)))), axis=0))
+    found = node.emit(sliced(node, at, 0, 0, size))
+    columns: list[Expr] = []
+    rest = found
+    for axis in reversed(range(len(shape))):
+        extent = node.number(shape[axis], I64)
+        columns.insert(0, rest if axis == 0 else node.emit(ops.modulo(rest, extent)))
+        rest = node.emit(ops.divide(rest, extent)) if axis else rest
+    if not columns:
+        return node.full(fill_value, (size, 0), I64)
+    missing = ops.less(found, 0)
+    filled = [ops.where(missing, node.number(fill_value, I64), column) for column in columns]
+    wide = [node.reshaped(node.emit(column), (size, 1)) for column in filled]
+    return wide[0] if len(wide) == 1 else ops.concat(*wide, axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.linear_systems import TriangularSystem, cholesky_kernel, lu_kernel, triangular_solve_kernel
+from relvm.frontend.torch.ops.control_flow import check_true
 from relvm.frontend.torch.ops.products import matmul
 from relvm.frontend.torch.ops.shapes import diagonal
 from relvm.frontend.torch.registry import Node, converts, known_int, refuses, shape_of
@@ -28,14 +29,31 @@ def _cholesky(node: Node, x: Expr, upper: bool) -> Expr:
     return node.call_kernel(kernel, [node.emit(x)], [x.tensor_type])
 
 
-def _no_error(node: Node, x: Expr) -> Expr:
-    return node.full(0, shape_of(x)[:-2], I32)
+def _first_failure(node: Node, failed: Expr) -> Expr:
+    """Return the position, counted from 1, of the first true element of the last axis, or 0 if there is none."""
+    flags = node.emit(ops.cast(failed, to="i64"))
+    if shape_of(flags)[-1] == 0:
+        return node.full(0, shape_of(flags)[:-1], I32)
+    found = ops.add(ops.argmax(flags, axis=-1), 1)
+    return node.cast(node.emit(ops.multiply(found, ops.max(flags, axes=(-1,)))), I32)
+
+
+def _diagonal_of(node: Node, x: Expr) -> Expr:
+    rank = len(shape_of(x))
+    return node.emit(diagonal(node, x, 0, rank - 2, rank - 1))
+
+
+def _singular(node: Node, lu: Expr) -> Expr:
+    """Return the position of the first pivot that is 0, or 0 if there is none."""
+    return _first_failure(node, ops.equal(_diagonal_of(node, lu), 0))
 
 
 @converts("linalg_cholesky_ex")
 def _cholesky_ex(node: Node, self: Expr, *, upper: bool = False, check_errors: bool = False) -> tuple[Expr, Expr]:
-    """The result is NaN if the matrix is not positive definite.  The second result is always 0."""
-    return _cholesky(node, self, upper), _no_error(node, self)
+    """The result is NaN if the matrix is not positive definite."""
+    result = node.emit(_cholesky(node, self, upper))
+    values = _diagonal_of(node, result)
+    return result, _first_failure(node, ops.logical_not(ops.greater(values, 0)))
 
 
 @converts("cholesky", "linalg_cholesky")
@@ -126,9 +144,9 @@ def _solved(node: Node, lu: Expr, order: Expr, b: Expr) -> Expr:
 
 @converts("linalg_inv_ex")
 def _inv_ex(node: Node, A: Expr, *, check_errors: bool = False) -> tuple[Expr, Expr]:
-    """The result contains infinity or NaN if the matrix is singular.  The second result is always 0."""
+    """The result contains infinity or NaN if the matrix is singular."""
     lu, _, order, _ = decomposed(node, A)
-    return _solved(node, lu, order, _identity(node, A)), _no_error(node, A)
+    return _solved(node, lu, order, _identity(node, A)), _singular(node, lu)
 
 
 @converts("linalg_inv", "inverse")
@@ -153,7 +171,7 @@ def _solve_ex(node: Node, A: Expr, B: Expr, *, left: bool = True, check_errors: 
     right = node.reshaped(B, (*shape_of(B), 1)) if is_vector else B
     x = node.emit(_solved(node, lu, order, right))
     x = node.reshaped(x, shape_of(x)[:-1]) if is_vector else x
-    return x, lu, node.cast(node.emit(ops.add(pivots, 1)), I32), _no_error(node, A)
+    return x, lu, node.cast(node.emit(ops.add(pivots, 1)), I32), _singular(node, lu)
 
 
 @converts("linalg_solve")
@@ -166,7 +184,7 @@ def _lu_factor_ex(node: Node, A: Expr, *, pivot: bool = True, check_errors: bool
     if not pivot:
         raise RelvmUnsupportedError("decompositions without exchanges of rows (pivot is false) are not supported")
     lu, pivots, _, _ = decomposed(node, A)
-    return lu, node.cast(node.emit(ops.add(pivots, 1)), I32), _no_error(node, A)
+    return lu, node.cast(node.emit(ops.add(pivots, 1)), I32), _singular(node, lu)
 
 
 @converts("linalg_lu_factor")
@@ -301,6 +319,14 @@ def _pdist(node: Node, self: Expr, p: float = 2.0) -> Expr:
     x = node.emit(node.wide(self))
     difference = ops.subtract(ops.gather(x, first, axis=0), ops.gather(x, second, axis=0))
     return vector_norm(node, node.emit(difference), p, (1,), False)
+
+
+@converts("_linalg_check_errors")
+def _check_errors(node: Node, info: Expr, api_name: str, *, is_matrix: bool) -> tuple[Expr, ...]:
+    """A decomposition that failed ends the run with an error."""
+    total = node.emit(ops.max(node.cast(info, I64))) if shape_of(info) else node.cast(info, I64)
+    check_true(node, node.emit(ops.to_scalar(node.emit(ops.equal(total, 0)))), f"{api_name}: a matrix is singular")
+    return ()
 
 
 refuses(

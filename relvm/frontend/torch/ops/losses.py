@@ -131,9 +131,14 @@ def _nll_loss(
 
 @converts("cross_entropy_loss")
 def _cross_entropy(
-    node: Node, self: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1, ignore_index: int = -100,
+    node: Node,
+    self: Expr,
+    target: Expr,
+    weight: Expr | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
     label_smoothing: float = 0.0,
-) -> Expr:  # fmt: skip
+) -> Expr:
     axis = 0 if len(shape_of(self)) == 1 else 1
     logs = node.emit(log_softmax(node, self, axis))
     if label_smoothing:

@@ -52,9 +52,14 @@ def layer_norm(
 
 @converts("layer_norm")
 def _layer_norm(
-    node: Node, input: Expr, normalized_shape: Sequence[AnyDim], weight: Expr | None = None, bias: Expr | None = None,
-    eps: float = 1e-5, cudnn_enable: bool = True,
-) -> Expr:  # fmt: skip
+    node: Node,
+    input: Expr,
+    normalized_shape: Sequence[AnyDim],
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Expr:
     return layer_norm(node, input, len(normalized_shape), weight, bias, eps)[0]
 
 
@@ -100,17 +105,29 @@ def group_norm(
 
 @converts("group_norm")
 def _group_norm(
-    node: Node, input: Expr, num_groups: int, weight: Expr | None = None, bias: Expr | None = None, eps: float = 1e-5,
+    node: Node,
+    input: Expr,
+    num_groups: int,
+    weight: Expr | None = None,
+    bias: Expr | None = None,
+    eps: float = 1e-5,
     cudnn_enabled: bool = True,
-) -> Expr:  # fmt: skip
+) -> Expr:
     return group_norm(node, input, num_groups, weight, bias, eps)[0]
 
 
 @converts("native_group_norm")
 def _native_group_norm(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, N: AnyDim, C: AnyDim, HxW: AnyDim, group: int,
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    N: AnyDim,
+    C: AnyDim,
+    HxW: AnyDim,
+    group: int,
     eps: float,
-) -> tuple[Expr, Expr, Expr]:  # fmt: skip
+) -> tuple[Expr, Expr, Expr]:
     return group_norm(node, input, group, weight, bias, eps)
 
 
@@ -147,9 +164,15 @@ def _unbiased(node: Node, variance: Expr, count: AnyDim) -> Expr:
 
 
 def _trained(
-    node: Node, x: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None, running_var: Expr | None,
-    momentum: float, eps: float,
-) -> tuple[Expr, Expr, Expr, Expr | None, Expr | None]:  # fmt: skip
+    node: Node,
+    x: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr | None,
+    running_var: Expr | None,
+    momentum: float,
+    eps: float,
+) -> tuple[Expr, Expr, Expr, Expr | None, Expr | None]:
     """Return the result, the mean, the inverse deviation, and the new running mean and variance."""
     mean, variance, count = _batch_moments(node, x)
     result = _normalized(node, x, weight, bias, mean, variance, eps)
@@ -160,9 +183,17 @@ def _trained(
 
 @converts("batch_norm")
 def _batch_norm(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None, running_var: Expr | None,
-    training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Expr:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr | None,
+    running_var: Expr | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Expr:
     """In training, the running mean and variance are changed in place."""
     if not training:
         if running_mean is None or running_var is None:
@@ -178,9 +209,16 @@ def _batch_norm(
 
 @converts("_native_batch_norm_legit", "native_batch_norm", "_batch_norm_with_update", "cudnn_batch_norm")
 def _native_batch_norm(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None, running_var: Expr | None,
-    training: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> tuple[Expr, Expr, Expr]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr | None,
+    running_var: Expr | None,
+    training: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Expr, Expr, Expr]:
     """In training, the running mean and variance are changed in place."""
     if not training:
         return _inference(node, input, weight, bias, running_mean, running_var, eps)
@@ -213,18 +251,31 @@ def _batch_norm_without_statistics(
 
 @converts("_native_batch_norm_legit_no_training", "_batch_norm_no_update")
 def _batch_norm_in_inference(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None, running_var: Expr | None,
-    momentum: float, eps: float,
-) -> tuple[Any, ...]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr | None,
+    running_var: Expr | None,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, ...]:
     found = _inference(node, input, weight, bias, running_mean, running_var, eps)
     return (*found, *(None,) * max(len(node.output_names()) - 3, 0))
 
 
 @converts("_native_batch_norm_legit_functional", "_batch_norm_with_update_functional")
 def _functional_batch_norm(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr, running_var: Expr,
-    training: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> tuple[Any, ...]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr,
+    running_var: Expr,
+    training: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Any, ...]:
     if not training:
         return (*_inference(node, input, weight, bias, running_mean, running_var, eps), running_mean, running_var)
     found = _trained(node, input, weight, bias, running_mean, running_var, momentum, eps)
@@ -235,9 +286,17 @@ def _functional_batch_norm(
 
 @converts("instance_norm")
 def _instance_norm(
-    node: Node, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None, running_var: Expr | None,
-    use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Expr:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr | None,
+    running_var: Expr | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Expr:
     if not use_input_stats:
         return _batch_norm(node, input, weight, bias, running_mean, running_var, False, momentum, eps)
     if running_mean is not None:

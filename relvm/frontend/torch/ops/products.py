@@ -73,9 +73,18 @@ def _scaled_sum(node: Node, x: Expr, y: Expr, beta: Any, alpha: Any) -> Expr:
 
 @converts("addmm", "baddbmm", "addmv")
 def _addmm(
-    node: Node, self: Expr, mat1: Expr | None = None, mat2: Expr | None = None, *, beta: Any = 1, alpha: Any = 1,
-    batch1: Expr | None = None, batch2: Expr | None = None, mat: Expr | None = None, vec: Expr | None = None,
-) -> Expr:  # fmt: skip
+    node: Node,
+    self: Expr,
+    mat1: Expr | None = None,
+    mat2: Expr | None = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    batch1: Expr | None = None,
+    batch2: Expr | None = None,
+    mat: Expr | None = None,
+    vec: Expr | None = None,
+) -> Expr:
     left = next(each for each in (mat1, batch1, mat) if each is not None)
     right = next(each for each in (mat2, batch2, vec) if each is not None)
     return _scaled_sum(node, self, matmul(node, left, right), beta, alpha)
@@ -191,8 +200,10 @@ def _contracted(
         if alone:
             value = node.emit(ops.sum(value, axes=alone))
             labels = "".join(label for axis, label in enumerate(labels) if axis not in alone)
-        value = node.broadcast(value, [sizes[label] if label in others else size
-                                       for label, size in zip(labels, shape_of(value), strict=True)])  # fmt: skip
+        value = node.broadcast(
+            value,
+            [sizes[label] if label in others else size for label, size in zip(labels, shape_of(value), strict=True)],
+        )
         if operand == 0:
             x, a = value, labels
         else:
@@ -268,9 +279,15 @@ def _with_bias(node: Node, x: Expr, bias: Expr | None, rank: int) -> Expr:
 
 @converts("conv1d", "conv2d", "conv3d", "conv1d.padding", "conv2d.padding", "conv3d.padding")
 def _conv(
-    node: Node, input: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
     groups: int = 1,
-) -> Expr:  # fmt: skip
+) -> Expr:
     return convolved(node, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -311,18 +328,36 @@ def convolved_backwards(
 
 @converts("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input")
 def _conv_transpose(
-    node: Node, input: Expr, weight: Expr, bias: Expr | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Expr:  # fmt: skip
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Expr:
     return convolved_backwards(node, input, weight, bias, stride, padding, output_padding, dilation, groups)
 
 
 @converts("convolution", "_convolution", "_convolution.deprecated")
 def _convolution(
-    node: Node, input: Expr, weight: Expr, bias: Expr | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, benchmark: Any = None, deterministic: Any = None, cudnn_enabled: Any = None,
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    benchmark: Any = None,
+    deterministic: Any = None,
+    cudnn_enabled: Any = None,
     allow_tf32: Any = None,
-) -> Expr:  # fmt: skip
+) -> Expr:
     if transposed:
         return convolved_backwards(node, input, weight, bias, stride, padding, output_padding, dilation, groups)
     return convolved(node, input, weight, bias, stride, padding, dilation, groups)
@@ -372,9 +407,17 @@ def attention(
 
 @converts("scaled_dot_product_attention")
 def _attention(
-    node: Node, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
-) -> Expr:  # fmt: skip
+    node: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    attn_mask: Expr | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Expr:
     if dropout_p:
         raise RelvmUnsupportedError("random numbers are not supported (dropout_p is not 0)")
     if enable_gqa:
@@ -393,9 +436,17 @@ def _repeated_heads(node: Node, x: Expr, heads: AnyDim) -> Expr:
 
 @converts("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention")
 def _flash_attention(
-    node: Node, query: Expr, key: Expr, value: Expr, dropout_p: float = 0.0, is_causal: bool = False, *,
-    attn_mask: Expr | None = None, scale: float | None = None, return_debug_mask: bool = False,
-) -> tuple[Any, ...]:  # fmt: skip
+    node: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Expr | None = None,
+    scale: float | None = None,
+    return_debug_mask: bool = False,
+) -> tuple[Any, ...]:
     """Only the first result."""
     if dropout_p:
         raise RelvmUnsupportedError("random numbers are not supported (dropout_p is not 0)")

@@ -74,9 +74,17 @@ def _run_layer(
 
 
 def _recurrent(
-    node: Node, kind: str, x: Expr, states: Sequence[Expr], params: Sequence[Expr], has_biases: bool, layers: int,
-    bidirectional: bool, batch_first: bool, activation: str = "tanh",
-) -> tuple[Expr, ...]:  # fmt: skip
+    node: Node,
+    kind: str,
+    x: Expr,
+    states: Sequence[Expr],
+    params: Sequence[Expr],
+    has_biases: bool,
+    layers: int,
+    bidirectional: bool,
+    batch_first: bool,
+    activation: str = "tanh",
+) -> tuple[Expr, ...]:
     x = node.wide(x)
     is_flat = len(shape_of(x)) == 2
     if is_flat:
@@ -108,27 +116,51 @@ def _recurrent(
 
 @converts("lstm.input")
 def _lstm(
-    node: Node, input: Expr, hx: Sequence[Expr], params: Sequence[Expr], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool, batch_first: bool,
-) -> tuple[Expr, ...]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    hx: Sequence[Expr],
+    params: Sequence[Expr],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Expr, ...]:
     _expect_no_dropout(dropout, train)
     return _recurrent(node, "lstm", input, hx, params, has_biases, num_layers, bidirectional, batch_first)
 
 
 @converts("gru.input")
 def _gru(
-    node: Node, input: Expr, hx: Expr, params: Sequence[Expr], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool, batch_first: bool,
-) -> tuple[Expr, ...]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    hx: Expr,
+    params: Sequence[Expr],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Expr, ...]:
     _expect_no_dropout(dropout, train)
     return _recurrent(node, "gru", input, [hx], params, has_biases, num_layers, bidirectional, batch_first)
 
 
 @converts("rnn_tanh.input", "rnn_relu.input")
 def _rnn(
-    node: Node, input: Expr, hx: Expr, params: Sequence[Expr], has_biases: bool, num_layers: int, dropout: float,
-    train: bool, bidirectional: bool, batch_first: bool,
-) -> tuple[Expr, ...]:  # fmt: skip
+    node: Node,
+    input: Expr,
+    hx: Expr,
+    params: Sequence[Expr],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Expr, ...]:
     _expect_no_dropout(dropout, train)
     activation = "relu" if "rnn_relu" in node.node.target else "tanh"
     return _recurrent(node, "rnn", input, [hx], params, has_biases, num_layers, bidirectional, batch_first, activation)

@@ -25,7 +25,7 @@ def _reduced(node: Node, function: Callable[..., Expr], x: Expr, axes: tuple[int
 
 
 def _total(node: Node, x: Expr, dtype: DType, axes: tuple[int, ...], keepdim: bool, function: Any = ops.sum) -> Expr:
-    computed = F32 if dtype.is_narrow_float else dtype
+    computed = F32 if dtype.is_narrow_float else I64 if dtype.is_bool else dtype
     return _reduced(node, function, node.cast(x, computed), axes, keepdim)
 
 
@@ -304,10 +304,12 @@ def _cumulative_extreme(largest: bool, *names: str) -> None:
         while step < size:
             parts = []
             for each in (x, positions):
-                parts.append(tuple(
-                    node.emit(ops.slice(each, begin=(low,), end=(high,), axes=(axis,)))
-                    for low, high in ((0, size - step), (step, size), (0, step))
-                ))  # fmt: skip
+                parts.append(
+                    tuple(
+                        node.emit(ops.slice(each, begin=(low,), end=(high,), axes=(axis,)))
+                        for low, high in ((0, size - step), (step, size), (0, step))
+                    )
+                )
             (earlier, later, first), (place, other, start) = parts
             better = ops.greater_equal(later, earlier) if largest else ops.less_equal(later, earlier)
             if x.known_element_type.is_float:

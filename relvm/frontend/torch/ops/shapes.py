@@ -502,11 +502,10 @@ def _pad_with_elements(node: Node, x: Expr, pad: Sequence[AnyDim], mode: str) ->
     low, high = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
         low[rank - 1 - i], high[rank - 1 - i] = known_int(pad[2 * i], "pad"), known_int(pad[2 * i + 1], "pad")
-    if any(size < 0 for size in (*low, *high)):
-        cut_low, cut_high = [min(size, 0) for size in low], [min(size, 0) for size in high]
-        x = node.emit(ops.pad(x, pads=(*cut_low, *cut_high)))
-        low, high = [max(size, 0) for size in low], [max(size, 0) for size in high]
-    return ops.pad(x, pads=(*low, *high), mode=mode)
+    wide = node.emit(ops.pad(x, pads=tuple(max(size, 0) for size in (*low, *high)), mode=mode))
+    if all(size >= 0 for size in (*low, *high)):
+        return wide
+    return ops.pad(wide, pads=tuple(min(size, 0) for size in (*low, *high)))  # negative padding removes elements
 
 
 @converts("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
@@ -534,6 +533,16 @@ def as_strided(node: Node, x: Expr, size: Sequence[AnyDim], stride: Sequence[Any
         positions += steps.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
     flat = node.reshaped(x, (product(shape_of(x)),))
     return ops.gather(flat, constant(positions), axis=0)
+
+
+@converts("resize")
+def _resize(node: Node, self: Expr, size: Sequence[AnyDim]) -> Expr:
+    """Only to at most as many elements."""
+    old, new = product(shape_of(self)), product(tuple(size))
+    if not isinstance(old, int) or not isinstance(new, int) or new > old:
+        raise RelvmUnsupportedError("resize to more elements is not supported")
+    flat = node.reshaped(self, (old,))
+    return ops.reshape(node.emit(sliced(node, flat, 0, 0, new)), Shape(tuple(size)))
 
 
 @converts("as_strided", "as_strided_copy")

@@ -8,7 +8,7 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.common.special_functions import bessel_i1e, digamma, erf_inv, lgamma
+from relvm.frontend.common.special_functions import bessel_i0e, bessel_i1e, digamma, erf_inv, hurwitz_zeta, lgamma
 from relvm.frontend.torch.ops.elementwise import float_argument, wide_operands
 from relvm.frontend.torch.registry import Node, converts, refuses
 from relvm.ir.dtypes import F64
@@ -35,7 +35,71 @@ def _i1(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
     return ops.multiply(bessel_i1e(emit, x), ops.exp(ops.abs(x)))
 
 
-_declare(_i1, "special_i1", in_f64=True)
+def _i0(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    return ops.multiply(bessel_i0e(emit, x), ops.exp(ops.abs(x)))
+
+
+_declare(_i1, "special_i1", "special_modified_bessel_i1", in_f64=True)
+_declare(bessel_i0e, "special_i0e", in_f64=True)
+_declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
+
+
+@converts("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
+def _zeta(node: Node, self: Any, other: Any) -> Expr:
+    """Only for arguments s > 1 and q > 0; otherwise, the result can differ."""
+    s, q = (node.emit(node.tensor(each, F64)) for each in (self, other))
+    one = ops.where(ops.equal(s, 1.0), math.inf, hurwitz_zeta(node.emit, s, q))
+    below = ops.where(ops.less(s, 1.0), math.nan, one)
+    return _at_poles(node, below, s, q)
+
+
+def _at_poles(node: Node, result: Expr, s: Expr, q: Expr) -> Expr:
+    whole = ops.equal(q, ops.floor(q))
+    pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), result, math.nan))
+    return ops.where(ops.less_equal(q, 0.0), pole, result)
+
+
+@converts("polygamma", "special_polygamma")
+def _polygamma(node: Node, n: int, self: Expr) -> Expr:
+    """The derivative of order n of the digamma function.  Negative arguments need the reflection formula for n = 1."""
+    x = node.emit(node.cast(float_argument(node, self), F64))
+    if n == 0:
+        return digamma(node.emit, x)
+    if n == 1:
+        return _trigamma(node, x)
+    s = node.number(n + 1, F64)
+    factor = (-1.0) ** (n + 1) * math.factorial(n)
+    shifted, extra = _positive(node, x, s)
+    total = ops.add(hurwitz_zeta(node.emit, s, shifted), extra)
+    result = node.emit(ops.multiply(total, factor))
+    pole = ops.logical_and(ops.less_equal(x, 0.0), ops.equal(x, ops.floor(x)))
+    return ops.where(pole, math.nan if n % 2 == 0 else math.inf, result)
+
+
+_MOST_SHIFTS = 32  # the number of negative integers from which polygamma is continued
+
+
+def _positive(node: Node, x: Expr, s: Expr) -> tuple[Expr, Expr]:
+    """Return x moved to positive numbers by an integer, and the sum of the terms that are passed."""
+    extra: Expr = node.emit(ops.multiply(x, 0.0))
+    for _ in range(_MOST_SHIFTS):
+        is_negative = node.emit(ops.less(x, 0.0))
+        base = node.emit(ops.where(is_negative, ops.abs(x), 1.0))
+        even = ops.equal(ops.modulo(s, 2.0), 0.0)
+        term = ops.power(base, ops.negative(s))
+        extra = node.emit(ops.add(extra, ops.where(is_negative, ops.where(even, term, ops.negative(term)), 0.0)))
+        x = node.emit(ops.where(is_negative, ops.add(x, 1.0), x))
+    return x, extra
+
+
+def _trigamma(node: Node, x: Expr) -> Expr:
+    """Source: pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 0.5."""
+    reflects = node.emit(ops.less(x, 0.5))
+    z = node.emit(ops.where(reflects, ops.subtract(1.0, x), x))
+    value = node.emit(hurwitz_zeta(node.emit, node.number(2, F64), z))
+    sine = node.emit(ops.sin(ops.multiply(x, math.pi)))
+    reflected = ops.subtract(ops.divide(math.pi * math.pi, ops.multiply(sine, sine)), value)
+    return ops.where(reflects, reflected, value)
 
 
 @converts("special_ndtr")
@@ -167,10 +231,14 @@ def _mvlgamma(node: Node, self: Expr, p: int) -> Expr:
 
 refuses(
     "this special function is not supported",
-    *("i0", "special_i0", "special_i0e", "igamma", "igammac", "special_gammainc", "special_gammaincc", "polygamma"),
+    *("igamma", "igammac", "special_gammainc", "special_gammaincc"),
     *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1", "special_airy_ai"),
-    *("special_modified_bessel_i0", "special_modified_bessel_i1", "special_modified_bessel_k0"),
-    *("special_modified_bessel_k1", "special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
-    *("special_spherical_bessel_j0", "special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar"),
+    *(
+        "special_modified_bessel_k0",
+        "special_modified_bessel_k1",
+        "special_scaled_modified_bessel_k0",
+        "special_scaled_modified_bessel_k1",
+    ),
+    *("special_spherical_bessel_j0"),
     *("special_erfcx", "special_log_ndtr"),
 )

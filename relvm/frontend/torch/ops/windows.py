@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
-from relvm.ir.dtypes import I64, DType
+from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, product
 
@@ -71,9 +71,14 @@ class _Windows:
 def _max_pool(rank: int, name: str, *, with_indices: bool) -> None:
     @converts(name)
     def convert(
-        node: Node, self: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+        node: Node,
+        self: Expr,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
         ceil_mode: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         x, added = _with_batch(node, node.wide(self), rank)
         windows = _Windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode, rank)
         attributes = {**windows.attributes(), "dilations": windows.dilations}
@@ -94,10 +99,17 @@ for _rank in (1, 2, 3):
 def _average_pool(rank: int, name: str) -> None:
     @converts(name)
     def convert(
-        node: Node, self: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True, divisor_override: int | None = None,
-    ) -> Expr:  # fmt: skip
-        x, added = _with_batch(node, node.wide(self), rank)
+        node: Node,
+        self: Expr,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Expr:
+        is_integer = not self.known_element_type.is_float
+        x, added = _with_batch(node, node.cast(self, F64) if is_integer else node.wide(self), rank)
         windows = _Windows(shape_of(x), kernel_size, stride, padding, 1, ceil_mode, rank)
         attributes = windows.attributes()
         if divisor_override is not None:
@@ -367,6 +379,8 @@ def _grid_sampler(
     node: Node, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
     """The grid has coordinates in [-1, 1], the last axis first."""
+    if interpolation_mode == 2 and padding_mode:
+        raise RelvmUnsupportedError("cubic interpolation with another padding than zeros is not supported")
     x, points = node.wide(input), node.wide(grid)
     spatial = shape_of(x)[2:]
     parts = []
