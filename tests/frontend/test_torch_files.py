@@ -311,7 +311,7 @@ def test_expressions_of_parameters_are_checked() -> None:
 
 def test_assertions_of_the_program_are_carried_out() -> None:
     machine = vm.VirtualMachine(vm.build(from_pt2(FOLDER / "sizes.pt2"), target="bytecode"))
-    with pytest.raises(RelvmShapeError, match="Runtime assertion failed for expression u1 >= 1"):
+    with pytest.raises(RelvmShapeError, match=r"Runtime assertion failed for expression u\d >= 1"):
         machine["main"](-np.ones((4, 4), np.float32), np.zeros(8, np.int64))
 
 

@@ -207,7 +207,8 @@ class GraphReader:
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_GRAPH_DEPTH:
             raise RelvmFormatError(
-                f"{self.place}: the program has more than {MAX_NODES} nodes, or more than {MAX_GRAPH_DEPTH} nested graphs"
+                f"{self.place}: the program has more than {MAX_NODES} nodes, or nests graphs deeper than"
+                f" {MAX_GRAPH_DEPTH} levels"
             )
         for names in (tensors, sym_ints, sym_bools, sym_floats):
             expect_fields(what, names)

@@ -15,6 +15,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.torch.limits import MAX_EXPRESSION, MAX_EXPRESSION_DEPTH
 from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative, product
 
+_MAX_POWER = 8
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_]\w*)|(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)|'([^'\\]*)'|([(),=]))")
 
 
@@ -130,10 +131,10 @@ def _size(value: Any, sizes: Mapping[str, AnyDim]) -> AnyDim:
         case Call("Rational", (int() as top, int() as bottom)) if bottom and top % bottom == 0:
             return top // bottom
         case Call("Pow" | "PowByNatural", (base, exponent)):
-            number = _size(exponent, sizes)
-            if not isinstance(number, int) or not 0 <= number <= 8:
-                raise RelvmUnsupportedError(f"a size with the exponent {number} is not supported")
-            return product([_size(base, sizes)] * number)
+            power = _size(exponent, sizes)
+            if not isinstance(power, int) or not 0 <= power <= _MAX_POWER:
+                raise RelvmUnsupportedError(f"a size with the exponent {power} is not supported")
+            return product([_size(base, sizes)] * power)
         case Call("FloorToInt" | "CeilToInt" as name, (Call("IntTrueDiv", (top, bottom)),)):
             return _combined(
                 "FloorDiv" if name == "FloorToInt" else "CeilDiv", [_size(top, sizes), _size(bottom, sizes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -120,7 +121,7 @@ def program_of(program: Any) -> Program:
 
     program: a torch.export.ExportedProgram.
     """
-    from torch._export.serde.serialize import ExportedProgramSerializer, _dataclass_to_dict
+    from torch._export.serde.serialize import ExportedProgramSerializer, _to_json_bytes
 
     serializer = ExportedProgramSerializer()
     known = inspect.signature(serializer.serialize).parameters
@@ -133,7 +134,8 @@ def program_of(program: Any) -> Program:
             tensors[name] = _array_of(tensor)
         except RelvmUnsupportedError as error:
             refused[name] = f"{shortened(name)}: {error}"
-    return program_of_json(_dataclass_to_dict(serialized.exported_program), tensors, refused, _PLACE)
+    value = json.loads(_to_json_bytes(serialized.exported_program))
+    return program_of_json(value, tensors, refused, _PLACE)
 
 
 def _array_of(tensor: Any) -> np.ndarray:

@@ -291,7 +291,7 @@ def _with_effects(node: Node, token: Expr, operator: str, *args: Any, **kwargs: 
 
 @converts("item", "_local_scalar_dense")
 def _item(node: Node, self: Expr) -> Any:
-    """An integer becomes a symbolic size, which is checked against its range."""
+    """An integer becomes a symbolic size."""
     value = node.emit(ops.to_scalar(node.reshaped(self, ())))
     return _as_size(node, value)
 

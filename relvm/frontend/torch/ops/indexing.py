@@ -25,9 +25,7 @@ def _indices(node: Node, x: Expr) -> Expr:
 def _index_select(node: Node, self: Expr, dim: int, index: Expr) -> Expr:
     index = _indices(node, index)
     if not shape_of(self):
-        return (
-            node.reshaped(self, shape_of(index)) if shape_of(index) == (1,) else node.broadcast(self, shape_of(index))
-        )
+        return self
     if not shape_of(index):
         index = node.reshaped(index, (1,))
     return ops.gather(self, index, axis=axis_of(dim, len(shape_of(self))))

@@ -9,7 +9,7 @@ from typing import Any
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.common.special_functions import bessel_i0e, bessel_i1e, digamma, erf_inv, hurwitz_zeta, lgamma
-from relvm.frontend.torch.ops.elementwise import float_argument, wide_operands
+from relvm.frontend.torch.ops.elementwise import float_argument, truncated, wide_operands
 from relvm.frontend.torch.registry import Node, converts, refuses
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr, Tuple
@@ -138,7 +138,7 @@ def _polynomial(node: Node, x: Any, n: Any, first: Callable[[Expr], Expr], follo
     shape = node.out_shape()
     x, n = (node.broadcast(node.emit(each), shape) for each in wide_operands(node, x, n))
     dtype = x.known_element_type
-    n = node.emit(ops.floor(n))
+    n = node.emit(truncated(n))
     one = node.full(1, shape, dtype)
     highest = ops.max(n) if shape else n
     limit = node.emit(ops.minimum(highest, 200.0))
@@ -231,14 +231,8 @@ def _mvlgamma(node: Node, self: Expr, p: int) -> Expr:
 
 refuses(
     "this special function is not supported",
-    *("igamma", "igammac", "special_gammainc", "special_gammaincc"),
+    *("igamma", "igammac", "special_gammainc", "special_gammaincc", "special_erfcx", "special_log_ndtr"),
     *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1", "special_airy_ai"),
-    *(
-        "special_modified_bessel_k0",
-        "special_modified_bessel_k1",
-        "special_scaled_modified_bessel_k0",
-        "special_scaled_modified_bessel_k1",
-    ),
-    *("special_spherical_bessel_j0"),
-    *("special_erfcx", "special_log_ndtr"),
+    *("special_modified_bessel_k0", "special_modified_bessel_k1", "special_spherical_bessel_j0"),
+    *("special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
 )
