@@ -53,9 +53,8 @@ def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, in
     if sizes and path.suffix in (".relvm", ".mlir", ".pt2"):
         if not getattr(options, "random", False):
             others = " and to --random" if hasattr(options, "random") else ""
-            raise RelvmArgumentError(
-                f"--dim applies to ONNX models{others}; for this program, write the size in {path}"
-            )
+            how = "export it with a fixed size" if path.suffix == ".pt2" else f"write the size in {path}"
+            raise RelvmArgumentError(f"--dim applies to ONNX models{others}; for this program, {how}")
         return path, {}
     return path, sizes
 

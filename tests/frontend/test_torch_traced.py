@@ -1,4 +1,4 @@
-"""from_torch: modules, functions and exported programs in memory.  These tests need PyTorch, and are skipped without it.
+"""from_torch: modules, functions and exported programs in memory.  Without PyTorch, these tests are skipped.
 
 Run them with `pytest -q tests/frontend/test_torch_traced.py` where PyTorch is installed (docs/testing.md).
 """

@@ -4,6 +4,7 @@
 OTHERWISE = {
     r"(new_)?empty(_like|_permuted|_strided)? .*": "the elements of an uninitialized tensor are not defined",
     r"(argsort|sort|topk|kthvalue|msort) (bool|int64) .*": "the order of equal elements is not defined",
+    r"broadcast_shapes float32 0": "run_decompositions() of PyTorch fails for a program without results",
     r"masked_select .*": "PyTorch exports an assertion that is false for masks that are broadcast",
 }
 

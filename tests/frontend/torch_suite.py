@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from frontend.torch_excluded import OTHERWISE, REFUSED
 
 from relvm import vm
-from relvm.errors import RelvmError, RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
@@ -128,7 +128,7 @@ def outcome(sample: Sample, *, exec_mode: str, target: str, decompose: bool) -> 
     except RelvmUnsupportedError as error:
         is_expected = any(re.search(pattern, str(error)) for pattern in REFUSED)
         return ("refused" if is_expected else "failed"), str(error)
-    except RelvmError as error:
+    except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
     message = difference(results[: len(expected)], expected)
     return ("wrong", message) if message else ("right", "")

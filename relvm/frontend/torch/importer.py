@@ -545,6 +545,8 @@ class Importer(ImportContext):
         kind_of_view = view_kind(target)
         for (kind, name), value in zip(outputs, results, strict=False):
             if kind == "as_tensor" and value is None:
+                if name in scope.last_uses:
+                    raise RelvmUnsupportedError(f"the result {shortened(name)} is not supported")
                 scope.values[name] = None
             elif kind == "as_tensor":
                 scope.values[name] = self._tensor(node, graph, scope, name, value, kind_of_view)

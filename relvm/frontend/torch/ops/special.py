@@ -46,22 +46,19 @@ _declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
 
 @converts("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
 def _zeta(node: Node, self: Any, other: Any) -> Expr:
-    """Only for arguments s > 1 and q > 0; otherwise, the result can differ."""
+    """Less exact where q is negative and not an integer."""
     s, q = (node.emit(node.tensor(each, F64)) for each in (self, other))
-    one = ops.where(ops.equal(s, 1.0), math.inf, hurwitz_zeta(node.emit, s, q))
-    below = ops.where(ops.less(s, 1.0), math.nan, one)
-    return _at_poles(node, below, s, q)
-
-
-def _at_poles(node: Node, result: Expr, s: Expr, q: Expr) -> Expr:
+    found = node.emit(hurwitz_zeta(node.emit, s, q))
     whole = ops.equal(q, ops.floor(q))
-    pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), result, math.nan))
-    return ops.where(ops.less_equal(q, 0.0), pole, result)
+    pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), found, math.nan))
+    found = ops.where(ops.less_equal(q, 0.0), pole, found)
+    found = ops.where(ops.equal(s, 1.0), math.inf, found)
+    return ops.where(ops.less(s, 1.0), math.nan, found)
 
 
 @converts("polygamma", "special_polygamma")
 def _polygamma(node: Node, n: int, self: Expr) -> Expr:
-    """The derivative of order n of the digamma function.  Negative arguments need the reflection formula for n = 1."""
+    """The derivative of order n of the digamma function.  Less exact below -32, except for n = 1."""
     x = node.emit(node.cast(float_argument(node, self), F64))
     if n == 0:
         return digamma(node.emit, x)
