@@ -478,14 +478,16 @@ def load_model(
     Parameters
     ----------
     model
-        The path of an .onnx, .relvm or .mlir file, or of an executable (.rvm, .so); the bytes of an .onnx file or of a
-        portable artifact of StableHLO, or an onnx.ModelProto; or a function that is decorated by `script`, or a module.
+        The path of an .onnx, .relvm, .mlir or .pt2 file, or of an executable (.rvm, .so); the bytes of an .onnx file,
+        of a portable artifact of StableHLO or of a .pt2 file, or an onnx.ModelProto; or a function that is decorated by
+        `script`, or a module.
     dims
         The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
         `from_onnx`).
     weights
         Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
-        the input of the same name.  In a .relvm file, each array replaces the parameter of the same name by a constant
+        the input of the same name.  In a .pt2 file, it replaces the parameter, buffer or constant of the same name.  In
+        a .relvm file, each array replaces the parameter of the same name by a constant
         (`relvm.frontend.weights.bind_weights`).
     exec_mode
         How functions run: "bytecode", "compiled" (native code) or "auto", as for `relvm.vm.build`.  With the default,

@@ -162,7 +162,7 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
             relvm.load_model(tmp_path / name)
         suggestion = str(missing.value).partition("; did you mean ")[2]
         assert suggestion.startswith(suggested) and bool(suggestion) == bool(suggested)
-    with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx, .relvm or .mlir\)"):
+    with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx, .relvm, .mlir or .pt2\)"):
         relvm.load_model(tmp_path / "model.pt")
     with pytest.raises(RelvmNameError, match="unknown dimension m"):
         relvm.load_model(model, dims={"m": 1})

@@ -28,6 +28,7 @@ MODULES = (
     "relvm.frontend.onnx",
     "relvm.frontend.stablehlo",
     "relvm.frontend.jax",
+    "relvm.frontend.torch",
     "relvm.frontend.weights",
     "relvm.ir",
     "relvm.explore",

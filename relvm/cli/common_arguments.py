@@ -7,7 +7,7 @@ import math
 
 from relvm.cli.arguments import MAX_INTEGER, Number, file_name
 
-ANY_MODEL = "an .onnx model, a .relvm or .mlir file, or an executable (.rvm, .so)"
+ANY_MODEL = "an .onnx model, a .relvm, .mlir or .pt2 file, or an executable (.rvm, .so)"
 
 
 def add_number(

@@ -27,7 +27,7 @@ _COLUMNS = 100  # if the width of the terminal is unknown
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm compare model.onnx --modes bytecode,compiled"
-    add_model(parser, "an .onnx model, or a .relvm or .mlir file")
+    add_model(parser, "an .onnx model, or a .relvm, .mlir or .pt2 file")
     add_function(parser)
     add_inputs(parser)
     parser.add_argument(

@@ -18,7 +18,7 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm compile model.onnx --exec-mode compiled -o model.rvm"
-    add_model(parser, "an .onnx model, or a .relvm or .mlir file")
+    add_model(parser, "an .onnx model, or a .relvm, .mlir or .pt2 file")
     parser.add_argument(
         "-o",
         "--output",

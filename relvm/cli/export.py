@@ -22,7 +22,9 @@ from relvm.ir.expr import Module
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm export model.onnx --dim batch=1 --random -o folder"
-    parser.add_argument("model", type=file_name, metavar="MODEL", help="an .onnx model, or a .relvm or .mlir file")
+    parser.add_argument(
+        "model", type=file_name, metavar="MODEL", help="an .onnx model, or a .relvm, .mlir or .pt2 file"
+    )
     add_dim(parser)
     add_weights(parser)
     parser.add_argument(

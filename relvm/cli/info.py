@@ -174,15 +174,21 @@ def _import_problems(import_model: Any) -> list[str]:
 def _program_contents(path: Path, weights: str | None, function: str) -> dict[str, Any]:
     from relvm.frontend.read_model import read_model
     from relvm.frontend.stablehlo_file import is_stablehlo
+    from relvm.frontend.torch_file import is_exported_program
     from relvm.ir.expr import OpCall
     from relvm.ir.node import walk
     from relvm.ir.types import format_type
 
     module = read_model(path, None, weights, function)
+    kind = "a program in text form"
+    if is_exported_program(path):
+        kind = "an exported program of PyTorch"
+    elif is_stablehlo(path):
+        kind = "a StableHLO program"
     calls = Counter(each.op.name for f in module.functions for each in walk(f) if isinstance(each, OpCall))
     return {
         "file": str(path),
-        "format": "a StableHLO program" if is_stablehlo(path) else "a program in text form",
+        "format": kind,
         "size_bytes": path.stat().st_size,
         "functions": {f.name: format_type(f.func_type) for f in module.functions if not f.private},
         "operators": dict(calls.most_common()),

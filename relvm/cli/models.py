@@ -24,15 +24,15 @@ _NO_COMPILER = "no C compiler found: using kernel bytecode"
 
 
 def read_module(options: argparse.Namespace) -> Module:
-    """Read the module in an .onnx, .relvm or .mlir file.
+    """Read the module in an .onnx, .relvm, .mlir or .pt2 file.
 
     Raises
     ------
     RelvmFormatError
         The file is none of these.
     RelvmArgumentError
-        --dim is given for a .relvm or .mlir file, but --random is not.  For such a file, --dim sets only the sizes of
-        random inputs.
+        --dim is given for another file than an ONNX model, but --random is not.  For such a file, --dim sets only the
+        sizes of random inputs.
     """
     from relvm.frontend.read_model import read_model  # imported here, because a start from the cache does not need it
 
@@ -44,18 +44,17 @@ def read_module(options: argparse.Namespace) -> Module:
 def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
     """Check that the model file exists.  Return its path, and the sizes of an ONNX model's dimensions from --dim.
 
-    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given for a .relvm or .mlir
-    file without --random."""
+    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given for
+    another file than an ONNX model without --random."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
         raise missing_file(path)
-    if sizes and path.suffix in (".relvm", ".mlir"):
+    if sizes and path.suffix in (".relvm", ".mlir", ".pt2"):
         if not getattr(options, "random", False):
             others = " and to --random" if hasattr(options, "random") else ""
-            raise RelvmArgumentError(
-                f"--dim applies to ONNX models{others}; for this program, write the size in {path}"
-            )
+            how = "export it with a fixed size" if path.suffix == ".pt2" else f"write the size in {path}"
+            raise RelvmArgumentError(f"--dim applies to ONNX models{others}; for this program, {how}")
         return path, {}
     return path, sizes
 

@@ -69,8 +69,8 @@ def build(
     ----------
     module
         A module from a front end, at stage PARSED, TYPED or ANF; a function that is decorated by `script`; or the path
-        of an .onnx, .relvm or .mlir file.  A class that is decorated by `script` is a module, too.  The annotation
-        includes `type`, because mypy sees such a class as a type.
+        of an .onnx, .relvm, .mlir or .pt2 file.  A class that is decorated by `script` is a module, too.  The
+        annotation includes `type`, because mypy sees such a class as a type.
     exec_mode
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
@@ -185,7 +185,7 @@ def _read(path: Path) -> Module:
         raise RelvmTypeError(f"build: {path} is already compiled; load it with relvm.vm.load or relvm.load_model")
     if path.suffix not in SOURCE_SUFFIXES and not is_stablehlo(path):
         raise RelvmTypeError(
-            f"build: expected an ir.Module, or the path of an .onnx, .relvm or .mlir file, got {str(path)!r}"
+            f"build: expected an ir.Module, or the path of an .onnx, .relvm, .mlir or .pt2 file, got {str(path)!r}"
         )
     return read_model(path)
 

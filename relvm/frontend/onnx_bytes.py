@@ -13,6 +13,7 @@ from relvm.data_classes import record
 from relvm.errors import RelvmError
 from relvm.frontend.onnx_messages import CheckedModel, Message, check_model
 from relvm.frontend.stablehlo_file import is_stablehlo
+from relvm.frontend.torch_file import is_exported_program
 from relvm.runtime.file_io import open_beneath, read_buffer
 
 _BLOCK_BYTES = 4 << 20  # the part of a file that one thread hashes at a time
@@ -52,7 +53,7 @@ def is_onnx(model: object) -> bool:
     """Return whether a model is the path of an .onnx file, or an ONNX model in memory."""
     if isinstance(model, str | os.PathLike):
         return Path(model).suffix == ".onnx"
-    return not is_stablehlo(model)
+    return not is_stablehlo(model) and not is_exported_program(model)
 
 
 def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:

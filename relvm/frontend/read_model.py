@@ -10,6 +10,7 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmFormatError, missing_file
 from relvm.frontend.onnx_bytes import is_onnx
 from relvm.frontend.stablehlo_file import is_stablehlo
+from relvm.frontend.torch_file import is_exported_program
 from relvm.frontend.weights import Weights, bind_weights
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import read_text
@@ -21,36 +22,46 @@ def read_model(
     weights: Weights | str | os.PathLike[str] | None = None,
     function: str = "main",
 ) -> Module:
-    """Read the module in an .onnx, .relvm or .mlir file, or in a model in memory.
+    """Read the module in an .onnx, .relvm, .mlir or .pt2 file, or in a model in memory.
 
     Parameters
     ----------
     model
-        The path of the file, the bytes of an .onnx file or of a portable artifact of StableHLO, or an onnx.ModelProto.
-        A file that contains a portable artifact can have any suffix.
+        The path of the file; the bytes of an .onnx file, of a portable artifact of StableHLO or of a .pt2 file; or an
+        onnx.ModelProto.  A file that contains a portable artifact can have any suffix.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace initializers and inputs
-        of an ONNX model, as for `from_onnx`, or parameters of a function in another file, as for `bind_weights`.
+        of an ONNX model, as for `from_onnx`; parameters, buffers and constants of a .pt2 file, as for `from_pt2`; or
+        parameters of a function in another file, as for `bind_weights`.
     function
-        The function whose parameters the weights replace, if the model is not an ONNX model.
+        The function whose parameters the weights replace, in a .relvm or .mlir file.
 
     Raises
     ------
     OSError
         The file cannot be read.
     RelvmFormatError
-        The suffix is not .onnx, .relvm or .mlir, or the file is not a regular file, not valid text or damaged.
+        The suffix is not .onnx, .relvm, .mlir or .pt2, or the file is not a regular file, not valid text or damaged.
     RelvmArgumentError
         `dims` is given for another file than an ONNX model.
     RelvmError
-        The errors of `from_onnx`, `from_stablehlo` and `bind_weights`.
+        The errors of `from_onnx`, `from_stablehlo`, `from_pt2` and `bind_weights`.
     """
     if is_onnx(model):  # import only the reader of this kind of model
         from relvm.frontend.onnx import from_onnx
 
         return from_onnx(model, dims=dims, weights=weights)
+    if is_exported_program(model):
+        from relvm.frontend.torch import from_pt2
+
+        if dims:
+            raise RelvmArgumentError(
+                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; an exported program gets its symbolic sizes"
+                " from its inputs"
+            )
+        return from_pt2(model, weights=weights)
     if is_stablehlo(model):
         from relvm.frontend.stablehlo import from_stablehlo
 
@@ -74,5 +85,5 @@ def read_model(
     if not path.exists():
         raise missing_file(path)
     raise RelvmFormatError(
-        f"{path}: expected a model (.onnx, .relvm or .mlir), got a file with the suffix {path.suffix or '(none)'}"
+        f"{path}: expected a model (.onnx, .relvm, .mlir or .pt2), got a file with the suffix {path.suffix or '(none)'}"
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-SOURCE_SUFFIXES = (".onnx", ".relvm", ".mlir")
+SOURCE_SUFFIXES = (".onnx", ".relvm", ".mlir", ".pt2")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
 LIBRARY_SECTION = ".relvm"  # the ELF section of a module library that contains the executable
 _PARTIAL = ".part"
@@ -119,6 +119,23 @@ def _copy_pages(part: memoryview) -> None:
         part[start] = part[start]
     if len(part):
         part[-1] = part[-1]
+
+
+def map_file(path: str | os.PathLike) -> memoryview:
+    """Map a file into memory.
+
+    Later writes to the file can change the contents.  A file that another user can write to is read completely instead
+    of mapped.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The path is a device or a pipe, or the file is sparse or empty.
+    """
+    with open_file(path) as file:
+        return _map_file(file, path).toreadonly()
 
 
 def read_file(path: str | os.PathLike) -> bytes:

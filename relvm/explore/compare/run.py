@@ -29,6 +29,7 @@ from relvm.explore.selection import as_module, title_of
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import Script
 from relvm.frontend.stablehlo_file import is_stablehlo
+from relvm.frontend.torch_file import is_exported_program
 from relvm.ir.expr import HasModule, Module, Var
 from relvm.ir.interpreter import evaluate
 from relvm.ir.random_inputs import random_array
@@ -117,7 +118,9 @@ def compare(
         expect_type("modes", modes, (list, tuple), "a list of modes")
     if isinstance(model, str | os.PathLike):
         expect_path("model", model)
-    is_text = isinstance(model, str | os.PathLike) and (Path(model).suffix == ".relvm" or is_stablehlo(model))
+    is_text = isinstance(model, str | os.PathLike) and (
+        Path(model).suffix == ".relvm" or is_stablehlo(model) or is_exported_program(model)
+    )
     is_onnx = not is_text and not isinstance(model, Module | Script)
     known = (*MODES, ONNXRUNTIME) if is_onnx else MODES
     default = known if find_spec("onnxruntime") and find_spec("onnx") else MODES

@@ -1,11 +1,11 @@
-"""Kernels for linear systems: triangular solves, and Cholesky and QR decompositions."""
+"""Kernels for linear systems: triangular solves, and Cholesky, LU and QR decompositions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
-from relvm.frontend.common.kernel_parts import buffers, loops, size
+from relvm.frontend.common.kernel_parts import buffer, buffers, copy, loops, size
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
@@ -250,3 +250,57 @@ def householder_product_kernel(name: str, matrix: Sequence[TensorType], factors:
             with k.loop(columns, start=step, name="column") as column:
                 _reflect(k, outs, place, step, rows, column, tau, a)
     return KernelDef(name, (*a, *taus), tuple(outs), k.finish())
+
+
+def _size_of(x: Scalar) -> Scalar:
+    return Operation("abs", (x,), x.dtype)
+
+
+def lu_kernel(name: str, matrix: TensorType) -> KernelDef:
+    """Return the kernel that decomposes matrices, in the last two axes of its operand, into P L U with row exchanges.
+
+    The results are L and U in one matrix, without the unit diagonal of L; for each column, the row with which its row
+    was exchanged, counted from 0; for each row of P^T a, its row in the operand; and the sign of the permutation.
+
+    Notes
+    -----
+    Source: LAPACK getrf: Gaussian elimination with partial pivoting.
+    """
+    k = KernelBuilder()
+    a = buffer("a", matrix)
+    batch, rows, columns = a.shape[:-2], a.shape[-2], a.shape[-1]
+    count = dim_op("min", rows, columns)
+    lu = Buffer("lu", a.dtype, a.shape, True)
+    pivots, order = Buffer("pivots", I64, (*batch, count), True), Buffer("order", I64, (*batch, rows), True)
+    signs = Buffer("signs", a.dtype, batch, True)
+    copy(k, a, lu)
+    height, width, zero = size(rows), size(columns), Literal(0, I64)
+    with loops(k, batch) as place:
+        sign = k.variable("sign", Literal(1, a.dtype))
+        with k.loop(height, name="row") as row:
+            k.store(order, (*place, row), row)
+        with k.loop(size(count), name="i") as i:
+            pivot, largest = k.variable("pivot", i), k.variable("largest", _size_of(lu[(*place, i, i)]))
+            with k.loop(height, start=i + 1, name="row") as row:
+                found = k.let("found", _size_of(lu[(*place, row, i)]))
+                with k.branch(found > largest):
+                    k.assign(pivot, row)
+                    k.assign(largest, found)
+            k.store(pivots, (*place, i), pivot)
+            with k.branch(pivot.ne(i)):
+                k.assign(sign, -sign)
+                kept = k.let("kept", order[(*place, i)])
+                k.store(order, (*place, i), order[(*place, pivot)])
+                k.store(order, (*place, pivot), kept)
+                with k.loop(width, name="j") as j:
+                    held = k.let("held", lu[(*place, i, j)])
+                    k.store(lu, (*place, i, j), lu[(*place, pivot, j)])
+                    k.store(lu, (*place, pivot, j), held)
+            divisor = k.let("divisor", lu[(*place, i, i)])
+            with k.loop(height, start=i + 1, name="row") as row, k.branch(divisor.ne(zero.to(a.dtype))):
+                factor = k.let("factor", lu[(*place, row, i)] / divisor)
+                k.store(lu, (*place, row, i), factor)
+                with k.loop(width, start=i + 1, name="j") as j:
+                    k.store(lu, (*place, row, j), lu[(*place, row, j)] - factor * lu[(*place, i, j)])
+        k.store(signs, tuple(place), sign)
+    return KernelDef(name, (a,), (lu, pivots, order, signs), k.finish())

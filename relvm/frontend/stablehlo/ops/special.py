@@ -1,227 +1,49 @@
 """Special functions: error functions, gamma functions and Bessel functions.
 
-Floats narrower than f32 are computed in f32.  The formulas are those by which CHLO defines the functions, so that
-results agree with other implementations of CHLO to a few units in the last place.
+Floats narrower than f32 are computed in f32.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import relvm.ops as ops
+from relvm.frontend.common.special_functions import Emit, bessel_i1e, digamma, erf_inv, lgamma
 from relvm.frontend.stablehlo.registry import Node, converts
-from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
 
 _LOG_HALF = math.log(0.5)
 
-# Source: Lanczos, A Precision Approximation of the Gamma Function, 1964, with g = 7 and n = 9.
-_LANCZOS_GAMMA = 7.0
-_LANCZOS_BASE = 0.99999999999980993227684700473478
-_LANCZOS = (
-    676.520368121885098567009190444019,
-    -1259.13921672240287047156078755283,
-    771.3234287776530788486528258894,
-    -176.61502916214059906584551354,
-    12.507343278686904814458936853,
-    -0.13857109526572011689554707,
-    9.984369578019570859563e-6,
-    1.50563273514931155834e-7,
-)
 
-# Polynomials of the inverse error function, highest powers first, for ranges of w = -log(1 - x * x).
-# Source: Giles, Approximating the erfinv function, 2012.
-_ERF_INV_F32 = (
-    (
-        *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503),
-        *(-0.00417768164, 0.246640727, 1.50140941),
-    ),
-    (
-        *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613),
-        *(0.00943887047, 1.00167406, 2.83297682),
-    ),
-)
-_ERF_INV_F64 = (
-    (
-        *(-3.6444120640178196996e-21, -1.685059138182016589e-19, 1.2858480715256400167e-18, 1.115787767802518096e-17),
-        *(-1.333171662854620906e-16, 2.0972767875968561637e-17, 6.6376381343583238325e-15, -4.0545662729752068639e-14),
-        *(-8.1519341976054721522e-14, 2.6335093153082322977e-12, -1.2975133253453532498e-11),
-        *(-5.4154120542946279317e-11, 1.051212273321532285e-09, -4.1126339803469836976e-09),
-        *(-2.9070369957882005086e-08, 4.2347877827932403518e-07, -1.3654692000834678645e-06),
-        *(-1.3882523362786468719e-05, 0.0001867342080340571352, -0.00074070253416626697512),
-        *(-0.0060336708714301490533, 0.24015818242558961693, 1.6536545626831027356),
-    ),
-    (
-        *(2.2137376921775787049e-09, 9.0756561938885390979e-08, -2.7517406297064545428e-07, 1.8239629214389227755e-08),
-        *(1.5027403968909827627e-06, -4.013867526981545969e-06, 2.9234449089955446044e-06, 1.2475304481671778723e-05),
-        *(-4.7318229009055733981e-05, 6.8284851459573175448e-05, 2.4031110387097893999e-05),
-        *(-0.0003550375203628474796, 0.00095328937973738049703, -0.0016882755560235047313),
-        *(0.0024914420961078508066, -0.0037512085075692412107, 0.005370914553590063617),
-        *(1.0052589676941592334, 3.0838856104922207635),
-    ),
-    (
-        *(-2.7109920616438573243e-11, -2.5556418169965252055e-10, 1.5076572693500548083e-09),
-        *(-3.7894654401267369937e-09, 7.6157012080783393804e-09, -1.4960026627149240478e-08),
-        *(2.9147953450901080826e-08, -6.7711997758452339498e-08, 2.2900482228026654717e-07),
-        *(-9.9298272942317002539e-07, 4.5260625972231537039e-06, -1.9681778105531670567e-05),
-        *(7.5995277030017761139e-05, -0.00021503011930044477347, -0.00013871931833623122026),
-        *(1.0103004648645343977, 4.8499064014085844221),
-    ),
-)
+def _declare(name: str, function: Callable[[Emit, Expr], Expr]) -> None:
+    """Register a function of one number as a converter.   function: takes a tensor of dtype f32 or f64."""
 
-# Chebyshev coefficients of exp(-x) * I1(x) / x for x in [0, 8], and of exp(-x) * I1(x) * sqrt(x) above, for f64 and
-# for f32.
-# Source: Cephes, i1.c.
-_I1E_SMALL = (
-    *(2.77791411276104639959e-18, -2.11142121435816608115e-17, 1.55363195773620046921e-16, -1.10559694773538630805e-15),
-    *(7.60068429473540693410e-15, -5.04218550472791168711e-14, 3.22379336594557470981e-13, -1.98397439776494371520e-12),
-    *(1.17361862988909016308e-11, -6.66348972350202774223e-11, 3.62559028155211703701e-10, -1.88724975172282928790e-9),
-    *(9.38153738649577178388e-9, -4.44505912879632808065e-8, 2.00329475355213526229e-7, -8.56872026469545474066e-7),
-    *(3.47025130813767847674e-6, -1.32731636560394358279e-5, 4.78156510755005422638e-5, -1.61760815825896745588e-4),
-    *(5.12285956168575772895e-4, -1.51357245063125314899e-3, 4.15642294431288815669e-3, -1.05640848946261981558e-2),
-    *(2.47264490306265168283e-2, -5.29459812080949914269e-2, 1.02643658689847095384e-1, -1.76416518357834055153e-1),
-    2.52587186443633654823e-1,
-)
-_I1E_LARGE = (
-    *(7.51729631084210481353e-18, 4.41434832307170791151e-18, -4.65030536848935832153e-17, -3.20952592199342395980e-17),
-    *(2.96262899764595013876e-16, 3.30820231092092828324e-16, -1.88035477551078244854e-15, -3.81440307243700780478e-15),
-    *(1.04202769841288027642e-14, 4.27244001671195135429e-14, -2.10154184277266431302e-14, -4.08355111109219731823e-13),
-    *(-7.19855177624590851209e-13, 2.03562854414708950722e-12, 1.41258074366137813316e-11, 3.25260358301548823856e-11),
-    *(-1.89749581235054123450e-11, -5.58974346219658380687e-10, -3.83538038596423702205e-9, -2.63146884688951950684e-8),
-    *(-2.51223623787020892529e-7, -3.88256480887769039346e-6, -1.10588938762623716291e-4, -9.76109749136146840777e-3),
-    7.78576235018280120474e-1,
-)
-_I1E_F32_COUNTS = (17, 7)  # the last coefficients, which suffice for f32
+    @converts(name)
+    def convert(node: Node) -> Expr:
+        node.expect_operands(1)
+        return node.rounded(lambda x: function(node.emit, node.emit(x)), node.operands[0])
 
 
-def _function(name: str) -> Callable[[Callable[[Node, Expr], Expr]], Callable[[Node, Expr], Expr]]:
-    """Return a decorator that registers a function of one number as a converter.
-
-    The function takes the node and a tensor of dtype f32 or f64.
-    """
-
-    def declare(function: Callable[[Node, Expr], Expr]) -> Callable[[Node, Expr], Expr]:
-        @converts(name)
-        def convert(node: Node) -> Expr:
-            node.expect_operands(1)
-            return node.rounded(lambda x: function(node, node.emit(x)), node.operands[0])
-
-        return function
-
-    return declare
-
-
-def horner(node: Node, x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Return the value of a polynomial.   coefficients: the highest power first."""
-    total: Expr = ops.add(ops.multiply(x, coefficients[0]), coefficients[1])
-    for coefficient in coefficients[2:]:
-        total = node.emit(ops.add(ops.multiply(total, x), coefficient))
-    return total
-
-
-@_function("chlo.erf_inv")
-def _erf_inv(node: Node, x: Expr) -> Expr:
-    """The inverse error function, by polynomials in -log(1 - x * x)."""
-    w = node.emit(ops.negative(ops.log1p(ops.multiply(x, ops.negative(x)))))
-    root = node.emit(ops.sqrt(w))
-    if x.element_type == F64:
-        shifted = (ops.subtract(w, 3.125), ops.subtract(root, 3.25), ops.subtract(root, 5.0))
-        parts = [horner(node, node.emit(x), each) for x, each in zip(shifted, _ERF_INV_F64, strict=True)]
-        p = ops.where(ops.less(w, 6.25), parts[0], ops.where(ops.less(w, 16.0), parts[1], parts[2]))
-    else:
-        near, far = _ERF_INV_F32
-        first = horner(node, node.emit(ops.subtract(w, 2.5)), near)
-        p = ops.where(ops.less(w, 5.0), first, horner(node, node.emit(ops.subtract(root, 3.0)), far))
-    return ops.where(ops.equal(ops.abs(x), 1.0), ops.multiply(x, math.inf), ops.multiply(p, x))
-
-
-def _lanczos(node: Node, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
-    """Return whether the reflection formula is needed, then z, t(z), log(t(z)) and a(z) of Lanczos's approximation."""
-    reflects = node.emit(ops.less(x, 0.5))
-    z = node.emit(ops.where(reflects, ops.negative(x), ops.subtract(x, 1.0)))
-    a: Expr = ops.add(ops.multiply(z, 0.0), _LANCZOS_BASE)
-    for k, coefficient in enumerate(_LANCZOS, 1):
-        a = node.emit(ops.add(a, ops.divide(node.number(coefficient, x.known_element_type), ops.add(z, float(k)))))
-    t = node.emit(ops.add(z, _LANCZOS_GAMMA + 0.5))
-    scaled = ops.log1p(ops.divide(z, _LANCZOS_GAMMA + 0.5))
-    log_t = node.emit(ops.add(scaled, math.log(_LANCZOS_GAMMA + 0.5)))
-    return reflects, z, t, log_t, a
-
-
-@_function("chlo.lgamma")
-def _lgamma(node: Node, x: Expr) -> Expr:
-    """The logarithm of the absolute value of the gamma function, by Lanczos's approximation."""
-    reflects, z, t, log_t, a = _lanczos(node, x)
-    r = ops.multiply(ops.subtract(ops.add(z, 0.5), ops.divide(t, log_t)), log_t)
-    lgamma = node.emit(ops.add(ops.add(r, (math.log(2) + math.log(math.pi)) / 2), ops.log(a)))
-    size = node.emit(ops.abs(x))
-    fraction = node.emit(ops.subtract(size, ops.floor(size)))
-    fraction = ops.where(ops.greater(fraction, 0.5), ops.subtract(1.0, fraction), fraction)
-    denominator = node.emit(ops.log(ops.sin(ops.multiply(fraction, math.pi))))
-    reflected = ops.subtract(ops.subtract(math.log(math.pi), denominator), lgamma)
-    reflected = ops.where(ops.is_finite(denominator), reflected, ops.negative(denominator))
-    result = ops.where(reflects, reflected, lgamma)
-    return ops.where(ops.equal(size, math.inf), math.inf, result)
-
-
-@_function("chlo.digamma")
-def _digamma(node: Node, x: Expr) -> Expr:
-    """The derivative of the logarithm of the gamma function, by Lanczos's approximation."""
-    reflects, z, t, log_t, a = _lanczos(node, x)
-    slope: Expr = ops.multiply(z, 0.0)
-    for k, coefficient in enumerate(_LANCZOS, 1):
-        term = node.emit(ops.add(z, float(k)))
-        slope = node.emit(
-            ops.subtract(slope, ops.divide(node.number(coefficient, x.known_element_type), ops.multiply(term, term)))
-        )
-    digamma = node.emit(
-        ops.subtract(
-            ops.add(log_t, ops.divide(slope, a)), ops.divide(node.number(_LANCZOS_GAMMA, x.known_element_type), t)
-        )
-    )
-    reduced = ops.add(x, ops.abs(ops.floor(ops.add(x, 0.5))))
-    angle = node.emit(ops.multiply(reduced, math.pi))
-    reflected = ops.subtract(digamma, ops.divide(ops.multiply(ops.cos(angle), math.pi), ops.sin(angle)))
-    result = ops.where(reflects, reflected, digamma)
-    is_pole = ops.logical_and(ops.less(x, 0.0), ops.equal(x, ops.floor(x)))
-    return ops.where(ops.equal(x, 0.0), -math.inf, ops.where(is_pole, math.nan, result))
-
-
-@_function("chlo.cosh")
-def _cosh(node: Node, x: Expr) -> Expr:
+def _cosh(emit: Emit, x: Expr) -> Expr:
     """e^(x + log(1/2)) + e^(log(1/2) - x), which does not overflow where the result is finite."""
     return ops.add(ops.exp(ops.add(x, _LOG_HALF)), ops.exp(ops.subtract(_LOG_HALF, x)))
 
 
-@_function("chlo.sinh")
-def _sinh(node: Node, x: Expr) -> Expr:
+def _sinh(emit: Emit, x: Expr) -> Expr:
     """e^(x + log(1/2)) - e^(log(1/2) - x), and a formula with expm1 where |x| < 1."""
     large = ops.subtract(ops.exp(ops.add(x, _LOG_HALF)), ops.exp(ops.subtract(_LOG_HALF, x)))
-    m = node.emit(ops.expm1(x))
+    m = emit(ops.expm1(x))
     small = ops.multiply(ops.add(m, ops.divide(m, ops.add(m, 1.0))), 0.5)
     return ops.where(ops.less(ops.abs(x), 1.0), small, large)
 
 
-@_function("chlo.bessel_i1e")
-def _bessel_i1e(node: Node, x: Expr) -> Expr:
-    """exp(-|x|) * I1(x), for the modified Bessel function I1 of the first kind."""
-    small: Sequence[float] = _I1E_SMALL
-    large: Sequence[float] = _I1E_LARGE
-    if x.element_type != F64:
-        small, large = small[-_I1E_F32_COUNTS[0] :], large[-_I1E_F32_COUNTS[1] :]
-    z = node.emit(ops.abs(x))
-    near = ops.multiply(_chebyshev(node, node.emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), small), z)
-    ratio = ops.divide(node.number(32.0, x.known_element_type), z)
-    far = ops.divide(_chebyshev(node, node.emit(ops.subtract(ratio, 2.0)), large), ops.sqrt(z))
-    return ops.multiply(ops.sign(x), ops.where(ops.less_equal(z, 8.0), near, far))
-
-
-def _chebyshev(node: Node, x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Return the value of a Chebyshev series by Clenshaw's recurrence, divided by 2."""
-    before: Expr = ops.multiply(x, 0.0)
-    last = current = before
-    for coefficient in coefficients:
-        before, last = last, current
-        current = node.emit(ops.add(ops.subtract(ops.multiply(x, last), before), coefficient))
-    return ops.multiply(ops.subtract(current, before), 0.5)
+for _name, _function in (
+    ("erf_inv", erf_inv),
+    ("lgamma", lgamma),
+    ("digamma", digamma),
+    ("cosh", _cosh),
+    ("sinh", _sinh),
+    ("bessel_i1e", bessel_i1e),
+):
+    _declare(f"chlo.{_name}", _function)

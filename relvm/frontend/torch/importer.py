@@ -1,0 +1,855 @@
+"""Import of an exported program as a module.
+
+A converter (relvm/frontend/torch/ops/) turns each node into operator calls.  Parameters, buffers and constants become
+constants of the module.  Symbolic sizes become dimension variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.data_classes import dataclass
+from relvm.errors import (
+    RelvmError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    known_names,
+    near_matches,
+    resources,
+    shortened,
+)
+from relvm.frontend.common.problems import expect_no_problems
+from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
+from relvm.frontend.torch.context import ImportContext
+from relvm.frontend.torch.element_types import dtype_of_scalar_type
+from relvm.frontend.torch.program import Argument, Graph, GraphNode, Program, expect_fields, expect_union
+from relvm.frontend.torch.read_program import read_program
+from relvm.frontend.torch.registry import (
+    Converter,
+    Node,
+    accepted_arguments,
+    converter_for,
+    import_converters,
+    reason_for_refusal,
+    supported_operators,
+    tensor_names,
+    view_kind,
+)
+from relvm.frontend.torch.scalar_values import ScalarValue
+from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
+from relvm.frontend.weights import Weights, as_constant, read_weights
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, constant, prim
+from relvm.ir.symbolic import AnyDim, Dim, as_var
+from relvm.ir.types import PrimType, ShapeType, TensorType, Type
+from relvm.ir.value_ranges import LOWER, UPPER
+
+import_converters()
+
+# Exceptions that a converter raises for a malformed node.
+_MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError)
+_IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy", "requires_grad"))
+_SCALARS = {"as_sym_int": "sym_ints", "as_sym_bool": "sym_bools", "as_sym_float": "sym_floats"}
+_SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
+_LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
+
+
+class _Unimported(Exception):
+    """Raised when a node has an argument that could not be imported."""
+
+
+def from_pt2(
+    model: str | os.PathLike[str] | bytes,
+    *,
+    weights: Weights | str | os.PathLike[str] | None = None,
+    name: str = "model",
+) -> Module:
+    """Import an exported program of PyTorch, a `.pt2` file.  PyTorch is not needed.
+
+    Parameters
+    ----------
+    model
+        The path of a file that torch.export.save wrote, or its contents.
+    weights
+        A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace parameters, buffers and
+        constants of the program, by their names in the module, such as `layers.0.weight`.
+    name
+        The name of the program in messages, if `model` is not a path.
+
+    Returns
+    -------
+    Module
+        A module with the function `main`.  Its parameters are the inputs of the program that are tensors or symbolic
+        integers, in flat order.  Its results are the outputs in flat order, then the new values of the buffers and
+        inputs that the program changes, in the order of the signature.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The file is damaged, or is not an exported program.
+    RelvmUnsupportedError
+        relvm does not support some operators or weights.  The message lists them all.
+    RelvmNameError, RelvmTypeError, RelvmShapeError
+        A weight does not exist in the program, or has another type; or the types of a node do not fit together.
+
+    Notes
+    -----
+    Source: torch/_export/serde/schema.py, version 8, of PyTorch 2.14.
+    """
+    with resources("from_pt2"):
+        return import_program(with_weights(read_program(model, name), weights))
+
+
+def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | None) -> Program:
+    """Return a program with some tensors replaced.   The arguments and errors are those of `from_pt2`."""
+    if weights is None:
+        return program
+    found = read_weights(weights) if isinstance(weights, str | os.PathLike) else weights
+    tensors = dict(program.tensors)
+    for name, array in found.items():
+        if name not in tensors and name not in program.refused:
+            raise RelvmNameError(f"{program.place}: weights: no tensor {shortened(name)}{known_names(name, tensors)}")
+        if name in tensors and array.dtype != tensors[name].dtype:
+            raise RelvmTypeError(f"weights: {name} has dtype {array.dtype}, expected {tensors[name].dtype}")
+        if name in tensors and array.shape != tensors[name].shape:
+            raise RelvmShapeError(f"weights: {name} has shape {array.shape}, expected {tensors[name].shape}")
+        tensors[name] = array
+    return replace(program, tensors=tensors, refused={k: v for k, v in program.refused.items() if k not in found})
+
+
+def import_program(program: Program) -> Module:
+    """Import a program that a reader has read.  The errors are those of `from_pt2`."""
+    try:
+        return Importer(program).module()
+    except RelvmError:
+        raise
+    except _MALFORMED as error:
+        raise RelvmFormatError(f"{program.place}: malformed: {type(error).__name__}: {error}") from error
+
+
+@dataclass
+class _Scope:
+    """The values of a graph.
+
+    values: the values by name, or None for one that could not be imported.
+    last_uses: the position of the last node that uses each name.
+    """
+
+    values: dict[str, Any]
+    last_uses: dict[str, int]
+
+
+class Importer(ImportContext):
+    """The import of one program.
+
+    problems: the messages of nodes that could not be imported, in order.
+    sizes: the value of each symbol that is known in the current block.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.problems: dict[str, None] = {}
+        self.sizes: MutableMapping[str, AnyDim] = {}
+        self._scope = _Scope({}, {})
+        self._position = 0
+        self._constants: dict[str, Constant] = {}
+
+    # ---- the function ----
+
+    def module(self) -> Module:
+        """Return the module of the program."""
+        program = self.program
+        self.builder.place = program.place
+        graph, scope = program.graph, _Scope({}, _last_uses(program.graph))
+        params, constants, inputs = self._inputs(graph)
+        attributes = self._bounds()
+        with self.builder.function("main", params) as variables:
+            self._bind_symbols()
+            for name, variable in zip(inputs, variables, strict=True):
+                is_size = isinstance(variable.type, PrimType)
+                tensor = variable if is_size else self._with_expressions(graph, name, variable)
+                scope.values[name] = self._size_of(graph, name) if is_size else new_tensor(tensor)
+            scope.values.update((name, value and new_tensor(value)) for name, value in constants.items())
+            results: list[Expr] = []
+            done = False
+            try:
+                results = [each for each in self._results(graph, scope) if each is not None]
+                done = True
+            except _Unimported:
+                pass
+            if not done or self.problems:
+                expect_no_problems(program.place, self.problems, "nodes")
+                raise RelvmFormatError(f"{program.place}: a result of the program does not exist")
+            self.builder.ret(results[0] if len(results) == 1 else Tuple(tuple(results)))
+        module = self.builder.module()
+        return _with_attributes(
+            module, (("input_names", tuple(inputs)), ("output_names", tuple(self._result_names)), *attributes)
+        )
+
+    def _inputs(self, graph: Graph) -> tuple[list[tuple[str, Type]], dict[str, Expr | None], list[str]]:
+        """Return the parameters, the constants by name, and the names of the inputs that are parameters."""
+        place = self.program.place
+        params: list[tuple[str, Type]] = []
+        constants: dict[str, Expr | None] = {}
+        inputs: list[str] = []
+        self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
+        used = _used_names(graph)
+        for spec in self.program.input_specs:
+            ((kind, content),) = spec.items()
+            if kind == "user_input":
+                kind, argument = expect_union(f"{place}: an input", content.get("arg"))
+                if kind == "as_tensor":
+                    (name,) = expect_fields(f"{place}: an input", argument, name=str)
+                    params.append((_identifier(name), self._parameter_type(graph, name)))
+                    inputs.append(name)
+                elif kind == "as_sym_int" and isinstance(argument, dict) and isinstance(argument.get("as_name"), str):
+                    name = argument["as_name"]
+                    dim = self._parameter_dim(graph.sym_ints[name], name, signed=True)
+                    params.append((_identifier(name), PrimType(I64, dim)))
+                    inputs.append(name)
+                elif kind in ("as_sym_bool", "as_sym_float", "as_custom_obj", "as_tensors"):
+                    self.problems[f"{place}: an input of the kind {kind} is not supported"] = None
+                continue
+            if kind in ("parameter", "buffer", "tensor_constant"):
+                (argument,) = expect_fields(f"{place}: an input", content, arg=dict)
+                (name,) = expect_fields(f"{place}: an input", argument, name=str)
+                (path,) = expect_fields(f"{place}: an input", content, **{f"{kind}_name": str})
+                if name in used:
+                    constants[name] = self._weight(path)
+            elif kind == "custom_obj":
+                self.problems[f"{place}: objects of the class {_class_of(content)} are not supported"] = None
+            elif kind == "token":
+                (argument,) = expect_fields(f"{place}: an input", content, arg=dict)
+                (name,) = expect_fields(f"{place}: an input", argument, name=str)
+                constants[name] = constant(np.zeros(0, np.float32))
+        return params, constants, inputs
+
+    def _weight(self, path: str) -> Expr | None:
+        """Return a parameter, buffer or constant of the program, or None if it cannot be read."""
+        if path not in self._constants:
+            array = self.program.tensors.get(path)
+            if array is None:
+                reason = self.program.refused.get(path, f"the file contains no tensor {shortened(path)}")
+                self.problems[f"{self.program.place}: {reason}"] = None
+                return None
+            self._constants[path] = as_constant(array, f"{self.program.place}: {shortened(path)}")
+        return self._constants[path]
+
+    def _parameter_type(self, graph: Graph, name: str) -> TensorType:
+        meta = graph.tensors[name]
+        dims = [self._parameter_dim(size, f"{name}_dim{axis}") for axis, size in enumerate(meta.get("sizes") or ())]
+        try:
+            return TensorType(dtype_of_scalar_type(meta.get("dtype")), tuple(dims))
+        except RelvmUnsupportedError as error:
+            self.problems[f"{self.program.place}: input {shortened(name)}: {error}"] = None
+            return TensorType(I64, tuple(dims))
+
+    def _parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
+        """Return a size of a parameter: a number, the variable of a symbol, or a new variable for an expression."""
+        kind, content = expect_union(f"{self.program.place}: a size", size)
+        if kind == "as_int":
+            return _plain_int(content)
+        call = parse_expression(content["expr_str"])
+        if call.name == "Symbol":
+            symbol = symbols_of(call)[0]
+            if symbol not in self.sizes:
+                self.sizes[symbol] = self.new_dim(_identifier(symbol), signed=signed)
+            return self.sizes[symbol]
+        dim = self.new_dim(_identifier(stem), signed=signed)
+        self._parameter_dims.append((call, dim, stem))
+        return dim
+
+    def _bind_symbols(self) -> None:
+        """Give values to the symbols that occur only in expressions, and check all expressions of parameters."""
+        place = self.program.place
+        for call, dim, stem in self._parameter_dims:
+            unknown = sorted({name for name in symbols_of(call) if name not in self.sizes})
+            if len(unknown) > 1:
+                self.problems[f"{place}: the sizes {', '.join(unknown)} have no values"] = None
+                return
+            for symbol in unknown:
+                solved = _solve(call, symbol, self.sizes, dim)
+                if solved is None:
+                    self.problems[f"{place}: the size {stem} is an expression that is not supported"] = None
+                    return
+                self.sizes[symbol] = self.new_dim(_identifier(symbol))
+                shape = self.builder.emit(Shape((solved,)))
+                self.builder.match_cast(shape, ShapeType((self.sizes[symbol],)), _identifier(symbol))
+                self._check_symbol(symbol)
+
+    def _with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
+        """Return a parameter with its declared shape: sizes that are expressions are checked."""
+        shape = self.declared_shape(graph, name)
+        known = tuple(dim for dim in shape if dim is not None)
+        return self.with_shape(variable, known) if len(known) == len(shape) else variable
+
+    def _bounds(self) -> tuple[tuple[str, Any], ...]:
+        """Return the function attributes with the bounds of dimension variables."""
+        limits: dict[str, dict[str, int]] = {LOWER: {}, UPPER: {}}
+        for symbol, (low, high) in self.program.ranges.items():
+            dim = self.sizes.get(symbol)
+            var = None if dim is None else as_var(dim)
+            if var is None:
+                continue
+            low = 0 if low is None or low <= _SMALLEST_CHECKED else low
+            high = _LARGEST_SIZE if high is None or high >= _LARGEST_SIZE else high
+            if low > 0 or high < _LARGEST_SIZE:
+                limits[LOWER][var.name], limits[UPPER][var.name] = low, high
+        return tuple((kind, tuple(found.items())) for kind, found in limits.items() if found)
+
+    def _results(self, graph: Graph, scope: _Scope) -> list[Expr | None]:
+        """Import the main graph.  Return the outputs, and then the new values of what the program changes."""
+        before = {name: value for name, value in scope.values.items() if isinstance(value, TensorValue)}
+        self._run_nodes(graph, scope)
+        paths = self.program.output_paths
+        specs = [next(iter(spec.items())) for spec in self.program.output_specs]
+        specs.sort(key=lambda spec: spec[0] not in ("user_output", "loss_output"))
+        users = [content for kind, content in specs if kind in ("user_output", "loss_output")]
+        if paths is None or len(paths) != len(users):
+            paths = tuple("" for _ in users)
+        results: list[Expr | None] = []
+        self._result_names: list[str] = []
+        position = 0
+        changed: dict[str, None] = {}
+        for kind, content in specs:
+            argument = content.get("arg")
+            if kind in ("user_output", "loss_output"):
+                argument = argument if kind == "user_output" else {"as_tensor": argument}
+                value = self._output(argument, graph, scope)
+                name = paths[position] or _name_of(argument) or f"output_{position}"
+                position += 1
+            elif kind in ("buffer_mutation", "user_input_mutation", "parameter_mutation"):
+                value = self._output({"as_tensor": argument}, graph, scope)
+                key = {"buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name"}.get(
+                    kind, "user_input_name"
+                )
+                name = str(content.get(key))
+                changed[name] = None
+            elif kind == "token":
+                continue
+            else:
+                self.problems[f"{self.program.place}: an output of the kind {kind} is not supported"] = None
+                continue
+            if value is not None:
+                results.append(value)
+                self._result_names.append(name if name not in self._result_names else f"{name}_{len(results)}")
+        for spec in self.program.input_specs:  # what operators have changed in place
+            ((kind, content),) = spec.items()
+            argument = content.get("arg") or {}
+            name = (_name_of(argument) or "") if kind == "user_input" else str(argument.get("name"))
+            tensor = before.get(name)
+            shown = str(content.get(f"{kind}_name", name))
+            if tensor is not None and tensor.storage.version and shown not in changed:
+                results.append(tensor.current())
+                self._result_names.append(shown if shown not in self._result_names else f"{shown}_new")
+        return results
+
+    def _output(self, argument: Any, graph: Graph, scope: _Scope) -> Expr | None:
+        """Return an output of the program, or None for an output that is None."""
+        kind, content = expect_union(f"{self.program.place}: an output", argument)
+        if kind in ("as_none", "as_string"):
+            return None
+        with self._in_scope(scope, graph):
+            value = self._value({kind: content}, scope)
+        return _as_output(self, value)
+
+    # ---- graphs and nodes ----
+
+    def run_graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
+        scope = _Scope({}, _last_uses(graph))
+        if len(args) != len(graph.inputs):
+            raise RelvmFormatError(f"a graph has {len(graph.inputs)} inputs, got {len(args)} arguments")
+        before = self.sizes
+        self.sizes = ChainMap({}, before)  # symbols of the graph have no value outside
+        try:
+            tensors = []
+            for argument, value in zip(graph.inputs, args, strict=True):
+                (kind,) = argument
+                name = _name_of(argument)
+                if name is None:
+                    continue
+                if isinstance(value, Expr) and kind == "as_tensor":
+                    value = self._checked(graph, name, value)
+                    scope.values[name] = new_tensor(value)
+                    tensors.append(scope.values[name])
+                else:
+                    self._bind_scalar(graph, kind, name, value)
+                    scope.values[name] = value
+            self._run_nodes(graph, scope)
+            if any(tensor.storage.version for tensor in tensors):
+                raise RelvmUnsupportedError(
+                    "a graph that changes its inputs in place is not supported; export the module with"
+                    " run_decompositions()"
+                )
+            with self._in_scope(scope, graph):
+                return [self._value(output, scope) for output in graph.outputs]
+        finally:
+            self.sizes = before
+
+    def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> None:
+        """If an integer is a new symbol, give it its value."""
+        if kind == "as_sym_int" and isinstance(value, int | Dim) and name in graph.sym_ints:
+            content = graph.sym_ints[name].get("as_expr")
+            if isinstance(content, dict):
+                call = parse_expression(content["expr_str"])
+                if call.name == "Symbol" and symbols_of(call)[0] not in self.sizes:
+                    self.sizes[symbols_of(call)[0]] = value
+
+    @contextmanager
+    def _in_scope(self, scope: _Scope, graph: Graph) -> Iterator[None]:
+        outer, self._scope = self._scope, scope
+        try:
+            yield
+        finally:
+            self._scope = outer
+
+    def _run_nodes(self, graph: Graph, scope: _Scope) -> None:
+        with self._in_scope(scope, graph):
+            outer = self._position
+            for position, node in enumerate(graph.nodes):
+                self._position = position
+                self._import_node(node, graph, scope)
+            self._position = outer
+
+    def _import_node(self, node: GraphNode, graph: Graph, scope: _Scope) -> None:
+        target = node.target.removeprefix("torch.ops.")
+        place = self.program.place
+        line = node.source_line()
+        where = ", ".join(filter(None, (line.removesuffix(":1"), node.module and f"module {node.module}")))
+        here = f"{place}: {shortened(node.name) or 'a node'} ({shortened(target)}{f', {where}' if where else ''})"
+        before = self.builder.place, self.node, self.here
+        self.builder.place, self.node, self.here = line or here, node, here
+        try:
+            if not self._import_scalar(node, graph, scope, target):
+                self._convert(node, graph, scope, target)
+        except _Unimported:
+            scope.values.update((name, None) for output in node.outputs for name in _output_names(output))
+        except RelvmUnsupportedError as error:
+            self.problems[_with_place(str(error), here, place)] = None
+            scope.values.update((name, None) for output in node.outputs for name in _output_names(output))
+        except RelvmError as error:
+            if str(error).startswith(place):
+                raise
+            raise type(error)(_with_place(str(error), here, place)) from error
+        except _MALFORMED as error:
+            raise RelvmFormatError(f"{here}: malformed: {type(error).__name__}: {error}") from error
+        finally:
+            self.builder.place, self.node, self.here = before
+
+    def _import_scalar(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> bool:
+        """If a node computes with sizes only, define its results by their expressions, and return True."""
+        if not node.outputs or converter_for(target) is not None:
+            return False
+        for output in node.outputs:
+            ((kind, content),) = output.items()
+            if kind not in _SCALARS:
+                return False
+        for output in node.outputs:
+            ((kind, content),) = output.items()
+            name = content["as_name"]
+            scope.values[name] = self._scalar(graph, kind, name)
+        return True
+
+    def _scalar(self, graph: Graph, kind: str, name: str) -> Any:
+        """Return a symbolic integer, bool or float by its expression."""
+        described = getattr(graph, _SCALARS[kind])[name]
+        key, content = expect_union(f"{self.program.place}: {shortened(name)}", described)
+        if key != "as_expr":
+            return content
+        (text,) = expect_fields(f"{self.program.place}: {shortened(name)}", content, expr_str=str)
+        call = parse_expression(text)
+        if kind == "as_sym_int":
+            try:
+                return as_size(call, self.sizes)
+            except (KeyError, RelvmUnsupportedError):
+                pass
+        return ScalarValue(kind, call)
+
+    def _size_of(self, graph: Graph, name: str) -> Any:
+        return self._scalar(graph, "as_sym_int", name)
+
+    def _convert(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> None:
+        convert, functional = _find_converter(target)
+        for output in (*node.outputs, *(argument for _, argument in node.inputs)):
+            for tensor in tensor_names(output):
+                if tensor in graph.tensors:
+                    dtype_of_scalar_type(graph.tensors[tensor].get("dtype"))
+        if convert is None:
+            known = near_matches(target, supported_operators())
+            raise RelvmUnsupportedError(reason_for_refusal(target) or f"the operator is not supported{known}")
+        accepted = _accepted(convert)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for key, argument in node.inputs:
+            if key in _IGNORED and (accepted is None or key not in accepted):
+                continue
+            value = self._value(argument, scope)
+            if not key:
+                positional.append(value)
+            elif accepted is not None and _safe_name(key) not in accepted:
+                raise RelvmUnsupportedError(f"the argument {shortened(key)} is not supported")
+            else:
+                named[_safe_name(key)] = value
+        call = Node(self, graph, node)
+        result = convert(call, *positional, **named)
+        results = result if isinstance(result, tuple) else (result,)
+        if functional is not None:
+            self._update_in_place(node, graph, scope, results[0])
+            return
+        self._define(node, graph, scope, target, results)
+
+    def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
+        (changed,) = tensor_names(node.inputs[0][1])
+        tensor = scope.values[changed]
+        self.mutate(changed, value)
+        for output in node.outputs:
+            for name in tensor_names(output):
+                scope.values[name] = tensor
+
+    def mutate(self, name: str, value: Expr) -> None:
+        scope = self._scope
+        tensor = scope.values[name]
+        for other in tensor.storage.may_be_shared:
+            if scope.last_uses.get(other, -1) > self._position:
+                raise RelvmUnsupportedError(
+                    f"{shortened(other)} may share the memory of {shortened(name)}, which is changed in place; export"
+                    " the module with run_decompositions()"
+                )
+        type_ = tensor.current().tensor_type
+        value = self.cast(self.emit(value), type_.known_dtype)
+        shape = type_.shape
+        if shape is not None and value.tensor_type.shape != shape:
+            value = self.emit(ops.broadcast_to(value, Shape(shape)))
+        write(self, tensor, value)
+
+    def _define(self, node: GraphNode, graph: Graph, scope: _Scope, target: str, results: tuple[Any, ...]) -> None:
+        """Define the results of a node."""
+        outputs = [(kind, name) for output in node.outputs for kind, name in _flat_outputs(output)]
+        if len(outputs) > len(results):
+            raise RelvmUnsupportedError(f"result {len(results)} is not supported")
+        kind_of_view = view_kind(target)
+        for (kind, name), value in zip(outputs, results, strict=False):
+            if kind == "as_tensor" and value is None:
+                if name in scope.last_uses:
+                    raise RelvmUnsupportedError(f"the result {shortened(name)} is not supported")
+                scope.values[name] = None
+            elif kind == "as_tensor":
+                scope.values[name] = self._tensor(node, graph, scope, name, value, kind_of_view)
+            elif kind == "as_sym_int":
+                scope.values[name] = value
+                self._bind_scalar(graph, kind, name, value)
+            elif kind in ("as_sym_bool", "as_sym_float"):
+                scope.values[name] = value
+
+    def _tensor(self, node: GraphNode, graph: Graph, scope: _Scope, name: str, value: Expr, view: str) -> TensorValue:
+        source_names = tensor_names(node.inputs[0][1]) if view and node.inputs else []
+        source = scope.values.get(source_names[0]) if len(source_names) == 1 else None
+        checked = self._checked(graph, name, value)
+        if view == "view" and isinstance(source, TensorValue):
+            index = [n for output in node.outputs for _, n in _flat_outputs(output)].index(name)
+            return view_of(source, self._again(node, graph, scope, index), checked)
+        tensor = new_tensor(checked)
+        if view == "maybe" and isinstance(source, TensorValue):
+            source.storage.may_be_shared.append(name)
+            tensor.storage.may_be_shared += source_names
+        return tensor
+
+    def _again(self, node: GraphNode, graph: Graph, scope: _Scope, index: int) -> Callable[[Expr], Expr]:
+        """Return the function that applies the view operator of a node to another tensor."""
+        target = node.target.removeprefix("torch.ops.")
+        convert = converter_for(target)
+        assert convert is not None
+        named = {
+            _safe_name(key): self._value(argument, scope) for key, argument in node.inputs[1:] if key not in _IGNORED
+        }
+        call = Node(self, graph, node)
+
+        def view(x: Expr) -> Expr:
+            result = convert(call, self.emit(x), **named)
+            return self.emit(result[index] if isinstance(result, tuple) else result)
+
+        return view
+
+    def _checked(self, graph: Graph, name: str, value: Expr) -> Expr:
+        """Return `value` as the tensor `name`, with the declared dtype and shape.
+
+        Symbols that occur for the first time get their values.  A size that is not known is checked at run time.
+
+        Raises
+        ------
+        RelvmTypeError
+            The types contradict each other.
+        """
+        value = self.emit(value, _identifier(name))
+        type_ = value.type
+        if not isinstance(type_, TensorType):
+            raise RelvmTypeError(f"the result is {type_}, expected a tensor")
+        meta = graph.tensors[name]
+        value = self.cast(value, dtype_of_scalar_type(meta.get("dtype")))
+        sizes = meta.get("sizes") or ()
+        if type_.rank is not None and len(sizes) != type_.rank:
+            raise RelvmTypeError(f"the result is declared with {len(sizes)} axes, but has type {type_}")
+        actual = type_.shape or (None,) * len(sizes)
+        shape: list[AnyDim] = []
+        for axis, (size, dim) in enumerate(zip(sizes, actual, strict=True)):
+            expected = self._declared_dim(size)
+            if expected is None:
+                symbol = self._new_symbol(size)
+                if dim is None:
+                    dim = self.new_dim(_identifier(symbol or f"{name}_dim{axis}"))
+                if symbol:
+                    self.sizes[symbol] = dim
+                expected = dim
+            if isinstance(dim, int) and isinstance(expected, int) and dim != expected:
+                raise RelvmTypeError(
+                    f"the result is declared with the size {expected} in axis {axis}, but has type {type_}"
+                )
+            shape.append(dim if isinstance(dim, int) else expected)
+        return self.with_shape(value, shape)
+
+    def _check_symbol(self, symbol: str) -> None:
+        """Check at run time that a symbol, which the sizes of parameters determine, is in its range.
+
+        For symbols that the program computes, it contains assertions.
+        """
+        low, high = self.program.ranges.get(symbol, (None, None))
+        dim = self.sizes.get(symbol)
+        if dim is None:
+            return
+        if low is not None and low > -_LARGEST_SIZE:
+            self.require("at_most", low, dim, f"expected {symbol} to be at least {{}}, got {{}}")
+        if high is not None and high < _LARGEST_SIZE:
+            self.require("at_most", dim, high, f"{symbol} is {{}}, expected at most {{}}")
+
+    def declared_shape(self, graph: Graph, name: str) -> tuple[AnyDim | None, ...]:
+        return tuple(self._declared_dim(size) for size in graph.tensors[name].get("sizes") or ())
+
+    def _declared_dim(self, size: Any) -> AnyDim | None:
+        """Return a declared size, or None if it is not known, or is an expression that sizes cannot have."""
+        kind, content = expect_union(f"{self.program.place}: a size", size)
+        if kind == "as_int":
+            return _plain_int(content)
+        try:
+            return as_size(_parsed(content["expr_str"]), self.sizes)
+        except (KeyError, RelvmUnsupportedError):
+            return None
+
+    def _new_symbol(self, size: Any) -> str:
+        """Return the symbol that a declared size consists of, or "" if it is another expression."""
+        content = size.get("as_expr")
+        call = _parsed(content["expr_str"]) if isinstance(content, dict) else None
+        return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""
+
+    # ---- arguments ----
+
+    def _value(self, argument: Argument, scope: _Scope) -> Any:
+        """Return the value of an argument."""
+        ((kind, content),) = argument.items()
+        match kind:
+            case "as_none":
+                return None
+            case "as_tensor":
+                return self._lookup(content["name"], scope)
+            case "as_tensors":
+                return tuple(self._lookup(each["name"], scope) for each in content)
+            case "as_optional_tensor":
+                return self._optional(content, scope)
+            case "as_optional_tensors":
+                return tuple(self._optional(each, scope) for each in content)
+            case "as_nested_tensors":
+                return tuple(tuple(self._lookup(each["name"], scope) for each in row) for row in content)
+            case "as_int" | "as_bool" | "as_string":
+                return content
+            case "as_float":
+                return float(content)
+            case "as_floats":
+                return tuple(map(float, content))
+            case "as_ints" | "as_bools" | "as_strings" | "as_int_lists" | "as_float_lists":
+                return tuple(content)
+            case "as_sym_int" | "as_sym_bool" | "as_sym_float":
+                return self._scalar_argument(content, scope)
+            case "as_sym_ints" | "as_sym_bools" | "as_sym_floats":
+                return tuple(self._scalar_argument(each, scope) for each in content)
+            case "as_scalar_type":
+                return dtype_of_scalar_type(content)
+            case "as_graph":
+                return content[1]
+            case "as_device":
+                return content.get("type")
+            case "as_memory_format" | "as_layout":
+                return content
+            case "as_complex":
+                raise RelvmUnsupportedError("complex numbers are not supported")
+            case "as_operator":
+                return str(content)
+        raise RelvmUnsupportedError(f"an argument of the kind {shortened(kind)} is not supported")
+
+    def _optional(self, content: Any, scope: _Scope) -> Expr | None:
+        kind, inner = expect_union("an argument", content)
+        return self._lookup(inner["name"], scope) if kind == "as_tensor" else None
+
+    def _scalar_argument(self, content: Any, scope: _Scope) -> Any:
+        kind, inner = expect_union("an argument", content)
+        if kind != "as_name":
+            return float(inner) if kind == "as_float" else inner
+        if inner not in scope.values:
+            raise RelvmFormatError(f"no value is named {shortened(inner)}")
+        value = scope.values[inner]
+        if value is None:
+            raise _Unimported
+        return value.compute(self) if isinstance(value, ScalarValue) else value
+
+    def _lookup(self, name: str, scope: _Scope) -> Expr:
+        if name not in scope.values:
+            raise RelvmFormatError(f"no value is named {shortened(name)}")
+        value = scope.values[name]
+        if value is None:
+            raise _Unimported
+        return value.current() if isinstance(value, TensorValue) else value
+
+
+@cache
+def _accepted(convert: Converter) -> frozenset[str] | None:
+    return accepted_arguments(convert)
+
+
+@cache
+def _parsed(text: str) -> Any:
+    return parse_expression(text)
+
+
+def _find_converter(target: str) -> tuple[Converter | None, str | None]:
+    """Return the converter of an operator.
+
+    For an operator that changes its first argument in place, return the converter of the operator that returns the new
+    elements, and the name of that operator.  Otherwise, the second item is None.
+    """
+    convert = converter_for(target)
+    if convert is not None:
+        return convert, None
+    parts = target.split(".")
+    if len(parts) == 3 and parts[1].endswith("_") and not parts[1].endswith("__"):
+        functional = f"{parts[0]}.{parts[1][:-1]}.{parts[2]}"
+        return converter_for(functional), functional
+    if len(parts) == 3 and parts[1].endswith("_copy"):  # a view that is copied
+        viewed = f"{parts[0]}.{parts[1].removesuffix('_copy')}.{parts[2]}"
+        return (converter_for(viewed) if view_kind(viewed) else None), None
+    return None, None
+
+
+def _safe_name(key: str) -> str:
+    """Return the name of a parameter in Python: a keyword such as `from` gets a final _."""
+    return f"{key}_" if key in ("from", "lambda", "import") else key
+
+
+def _flat_outputs(output: Argument) -> list[tuple[str, str]]:
+    """Return the kind and the name of each value that an output consists of."""
+    ((kind, content),) = output.items()
+    if kind in _SCALARS:
+        return [(kind, content["as_name"])] if "as_name" in content else []
+    if kind == "as_none":
+        return []
+    return [("as_tensor", name) for name in tensor_names(output)]
+
+
+def _output_names(output: Argument) -> list[str]:
+    return [name for _, name in _flat_outputs(output)]
+
+
+def _name_of(argument: Argument) -> str | None:
+    ((kind, content),) = argument.items()
+    if kind == "as_tensor":
+        return content["name"]
+    return content.get("as_name") if kind in _SCALARS else None
+
+
+def _argument_names(argument: Argument) -> Iterable[str]:
+    ((kind, content),) = argument.items()
+    if kind in _SCALARS:
+        return [content["as_name"]] if "as_name" in content else []
+    return tensor_names(argument)
+
+
+def _last_uses(graph: Graph) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for position, node in enumerate(graph.nodes):
+        for _, argument in node.inputs:
+            found.update((name, position) for name in _argument_names(argument))
+    for output in graph.outputs:
+        found.update((name, len(graph.nodes)) for name in _argument_names(output))
+    return found
+
+
+def _used_names(graph: Graph) -> set[str]:
+    return set(_last_uses(graph))
+
+
+def _plain_int(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise RelvmFormatError(f"expected a size, got {shortened(repr(value))}")
+    return value
+
+
+def _class_of(content: Any) -> str:
+    argument = content.get("arg")
+    return shortened(str(argument.get("class_fqn"))) if isinstance(argument, dict) else "unknown"
+
+
+def _identifier(name: str) -> str:
+    """Return `name` with characters that an identifier cannot have replaced by _."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return (text if text and not text[0].isdigit() else f"_{text}")[:100]
+
+
+def _with_place(message: str, here: str, place: str) -> str:
+    return message if message.startswith(place) else f"{here}: {message}"
+
+
+def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:
+    """Return the value of a symbol for which a linear expression has a value, or None if it is not linear."""
+    try:
+        at = [as_size(call, {**sizes, symbol: number}) for number in (0, 1, 2)]
+    except (KeyError, RelvmUnsupportedError):
+        return None
+    step = at[1] - at[0]
+    if not isinstance(step, int) or step == 0 or at[2] - at[1] != step:
+        return None
+    return (value - at[0]) // step
+
+
+def _as_output(importer: ImportContext, value: Any) -> Expr:
+    """Return an output as an expression: a number becomes a scalar."""
+    match value:
+        case Expr():
+            return value
+        case Dim():
+            return importer.builder.emit(DimValue(value))
+        case bool() | int() | float():
+            return prim(value)
+    raise RelvmUnsupportedError(
+        f"{importer.program.place}: an output of the type {type(value).__name__} is not supported"
+    )
+
+
+def _with_attributes(module: Module, attributes: tuple[tuple[str, Any], ...]) -> Module:
+    """Return a module whose function `main` has attributes."""
+    functions = tuple(
+        replace(function, attributes=attributes) if function.name == "main" else function
+        for function in module.functions
+    )
+    return replace(module, functions=functions)

@@ -1,0 +1,370 @@
+"""Control flow, assertions, and scalars that the program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.torch.ops.shapes import concatenated, selected
+from relvm.frontend.torch.program import Graph
+from relvm.frontend.torch.registry import Node, converter_for, converts, reason_for_refusal, refuses, shape_of
+from relvm.ir.dtypes import BOOL, F64, I64
+from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, Tuple, TupleItem, prim
+from relvm.ir.symbolic import AnyDim, Dim
+from relvm.ir.types import PrimType, TensorType, TupleType, Type
+
+
+def _as_value(value: Any) -> Expr:
+    """Return a result of a graph as an expression."""
+    match value:
+        case Expr():
+            return value
+        case Dim():
+            return DimValue(value)
+        case bool() | int() | float():
+            return prim(value)
+    raise RelvmUnsupportedError(f"a graph with a result of the type {type(value).__name__} is not supported")
+
+
+def _packed(values: Sequence[Any]) -> Expr:
+    found = [_as_value(value) for value in values]
+    return found[0] if len(found) == 1 else Tuple(tuple(found))
+
+
+def _unpacked(node: Node, value: Expr, count: int) -> tuple[Any, ...]:
+    if count == 1:
+        return (_as_size(node, value),)
+    assert isinstance(value.type, TupleType)
+    types = value.type.fields
+    return tuple(_as_size(node, node.emit(TupleItem(value, i, type=type_))) for i, type_ in enumerate(types))
+
+
+def _as_size(node: Node, value: Expr) -> Any:
+    """Return an integer scalar as a size, and any other value unchanged."""
+    if not isinstance(value.type, PrimType) or value.type.dtype != I64:
+        return value
+    if value.type.value is not None:
+        return value.type.value
+    dim = node.importer.new_dim("u", signed=True)
+    node.importer.builder.match_cast(value, PrimType(I64, dim))
+    return dim
+
+
+def _operands(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, tuple | list) else (values,)
+
+
+def _condition(node: Node, value: Any) -> Expr | bool:
+    if isinstance(value, Expr):
+        if isinstance(value.type, TensorType):
+            flat = node.cast(value, BOOL)
+            return node.emit(ops.to_scalar(node.reshaped(flat, ())))
+        return value
+    return bool(value)
+
+
+@converts("higher_order.cond")
+def _cond(node: Node, pred: Any, true_graph: Graph, false_graph: Graph, operands: Any = ()) -> tuple[Any, ...]:
+    """Becomes an `if`."""
+    importer = node.importer
+    args = _operands(operands)
+    chosen = _condition(node, pred)
+    if isinstance(chosen, bool):
+        return tuple(importer.run_graph(true_graph if chosen else false_graph, args))
+    count = len(true_graph.outputs)
+    if not count:
+        raise RelvmUnsupportedError("a branch without results is not supported")
+    value = importer.builder.if_(
+        chosen,
+        lambda: _packed(importer.run_graph(true_graph, args)),
+        lambda: _packed(importer.run_graph(false_graph, args)),
+    )
+    return _unpacked(node, value, count)
+
+
+def _loop(
+    node: Node,
+    state: Sequence[Any],
+    condition: Callable[[list[Any]], Any],
+    body: Callable[[list[Any]], Sequence[Any]],
+) -> tuple[Any, ...]:
+    """Run a loop as a tail-recursive function, which runs in constant stack space.
+
+    state: the initial values: tensors, and integers and sizes, which become scalars.
+    condition, body: functions of the state that emit their code.
+    """
+    importer, builder = node.importer, node.importer.builder
+    initial = [_as_value(value) for value in state]
+    types = [_state_type(value.type) for value in initial]
+    result = types[0] if len(types) == 1 else TupleType(tuple(types))
+
+    def loop(recurse: Expr, *values: Expr) -> Expr:
+        current = [_as_size(node, value) for value in values]
+        go = _condition(node, condition(current))
+
+        def again() -> Expr:
+            results = [_as_value(value) for value in body(current)]
+            if len(results) != len(types):
+                raise RelvmFormatError(f"the body returns {len(results)} values, expected {len(types)}")
+            shaped = [
+                importer.with_shape(value, type_.shape)
+                if isinstance(type_, TensorType) and type_.shape is not None
+                else value
+                for value, type_ in zip(results, types, strict=True)
+            ]
+            return builder.call(recurse, *shaped)
+
+        return builder.if_(prim(go) if isinstance(go, bool) else go, again, lambda: _packed(values))
+
+    names = [(f"state_{i}", type_) for i, type_ in enumerate(types)]
+    function = builder.local_function(names, loop, result, name="loop", recursive=True)
+    return _unpacked(node, builder.call(function, *initial), len(types))
+
+
+def _state_type(type_: Type | None) -> Type:
+    """Return the type of a value that a loop carries: a scalar has no known value."""
+    assert type_ is not None
+    return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
+
+
+@converts("higher_order.while_loop")
+def _while_loop(
+    node: Node, cond_graph: Graph, body_graph: Graph, carried: Any, additional: Any = ()
+) -> tuple[Any, ...]:
+    """Becomes a tail-recursive function."""
+    others = _operands(additional)
+    run = node.importer.run_graph
+    return _loop(
+        node,
+        _operands(carried),
+        lambda state: run(cond_graph, (*state, *others))[0],
+        lambda state: run(body_graph, (*state, *others)),
+    )
+
+
+def _element(node: Node, x: Expr, at: Expr, axis: int = 0) -> Expr:
+    """Return the slice of x at a position, a scalar."""
+    shape = shape_of(x)
+    position = node.emit(ops.to_tensor(at, dtype="i64"))
+    found = node.emit(ops.gather(x, position, axis=axis))
+    return node.reshaped(found, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def _stored(node: Node, buffer: Expr, at: Expr, value: Expr) -> Expr:
+    """Return a buffer with the slice at a position replaced."""
+    row = node.reshaped(node.emit(ops.to_tensor(at, dtype="i64")), (1, 1))
+    updates = node.reshaped(value, (1, *shape_of(buffer)[1:]))
+    return node.emit(ops.scatter_nd(buffer, row, updates, depth=1))
+
+
+def _iterated(
+    node: Node,
+    count: AnyDim,
+    state: Sequence[Any],
+    outputs: Sequence[TensorType],
+    body: Callable[[Expr, list[Any]], tuple[Sequence[Any], Sequence[Expr]]],
+) -> tuple[list[Any], list[Expr]]:
+    """Run a loop with a counter.  Return the final state, and the outputs of all iterations, stacked.
+
+    outputs: the type of each output of one iteration.
+    body: a function of the counter and the state that returns the next state and the outputs.
+    """
+    builder = node.importer.builder
+    buffers = [node.full(0, (count, *type_.known_shape), type_.known_dtype) for type_ in outputs]
+    width = len(state)
+
+    def condition(values: list[Any]) -> Expr:
+        return builder.emit(PrimCall("lt", (_as_value(values[0]), _as_value(count))))
+
+    def step(values: list[Any]) -> list[Any]:
+        at = _as_value(values[0])
+        following, found = body(at, list(values[1 : 1 + width]))
+        stored = [_stored(node, buffer, at, value) for buffer, value in zip(values[1 + width :], found, strict=True)]
+        return [builder.emit(PrimCall("add", (at, prim(1)))), *following, *stored]
+
+    results = _loop(node, [prim(0), *state, *buffers], condition, step)
+    return list(results[1 : 1 + width]), list(results[1 + width :])
+
+
+@converts("higher_order.scan")
+def _scan(node: Node, combine: Graph, init: Any, xs: Any, additional: Any = ()) -> tuple[Any, ...]:
+    """Becomes a tail-recursive function that stores its outputs in buffers."""
+    state, inputs, others = _operands(init), _operands(xs), _operands(additional)
+    if not inputs:
+        raise RelvmUnsupportedError("scan without inputs is not supported")
+    count = shape_of(inputs[0])[0]
+    types = _output_types(node, combine, len(state))
+
+    def body(at: Expr, values: list[Any]) -> tuple[Sequence[Any], Sequence[Expr]]:
+        elements = [_element(node, x, at) for x in inputs]
+        results = node.importer.run_graph(combine, (*values, *elements, *others))
+        return results[: len(state)], results[len(state) :]
+
+    final, outputs = _iterated(node, count, state, types, body)
+    return (*final, *outputs)
+
+
+@converts("higher_order.map_impl")
+def _map(node: Node, function: Graph, xs: Any, additional: Any = ()) -> tuple[Any, ...]:
+    """Becomes a tail-recursive function that stores its outputs in buffers."""
+    inputs, others = _operands(xs), _operands(additional)
+    types = _output_types(node, function, 0)
+
+    def body(at: Expr, values: list[Any]) -> tuple[Sequence[Any], Sequence[Expr]]:
+        return (), node.importer.run_graph(function, (*[_element(node, x, at) for x in inputs], *others))
+
+    return tuple(_iterated(node, shape_of(inputs[0])[0], (), types, body)[1])
+
+
+def _output_types(node: Node, graph: Graph, first: int) -> list[TensorType]:
+    """Return the types of the results of a graph, from result number `first` on."""
+    from relvm.frontend.torch.element_types import dtype_of_scalar_type
+
+    types = []
+    for output in graph.outputs[first:]:
+        ((kind, content),) = output.items()
+        if kind != "as_tensor":
+            raise RelvmUnsupportedError("an output that is not a tensor is not supported")
+        shape = node.importer.declared_shape(graph, content["name"])
+        known = tuple(dim for dim in shape if dim is not None)
+        if len(known) != len(shape):
+            raise RelvmUnsupportedError("an output whose size depends on the iteration is not supported")
+        types.append(TensorType(dtype_of_scalar_type(graph.tensors[content["name"]].get("dtype")), known))
+    return types
+
+
+@converts("higher_order.associative_scan")
+def _associative_scan(node: Node, combine: Graph, xs: Any, additional: Any = ()) -> tuple[Any, ...]:
+    """Along the first axis, in order."""
+    inputs, others = _operands(xs), _operands(additional)
+    count = shape_of(inputs[0])[0]
+    first = [node.emit(selected(node, x, 0, 0)) for x in inputs]
+    rest = [node.emit(ops.slice(x, begin=(1,), end=(1 << 31,), axes=(0,))) for x in inputs]
+    types = [x.tensor_type for x in first]
+
+    def body(at: Expr, values: list[Any]) -> tuple[Sequence[Any], Sequence[Expr]]:
+        elements = [_element(node, x, at) for x in rest]
+        results = node.importer.run_graph(combine, (*values, *elements, *others))
+        return results, results
+
+    _, outputs = _iterated(node, count - 1, first, types, body)
+    heads = [node.reshaped(x, (1, *shape_of(x))) for x in first]
+    return tuple(concatenated(node, [head, tail], 0) for head, tail in zip(heads, outputs, strict=True))
+
+
+@converts("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph")
+def _wrapped(node: Node, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """The graph is imported in place.  Autocast must be off."""
+    for at, arg in enumerate(args):
+        if isinstance(arg, Graph):
+            rest = args[at + 1 :]
+            if "autocast" in node.node.target and True in args[:at]:
+                raise RelvmUnsupportedError("autocast is not supported")
+            if rest and isinstance(rest[0], str):  # invoke_subgraph states the identifier of the graph
+                rest = rest[1:]
+            flat = [each for arg in rest for each in _operands(arg)]
+            return tuple(node.importer.run_graph(arg, flat))
+    raise RelvmFormatError("expected a graph")
+
+
+@converts("higher_order.hints_wrapper", "higher_order.wrap", "higher_order.strict_mode")
+def _called(node: Node, graph: Graph, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    flat = [each for arg in args for each in _operands(arg) if not isinstance(each, dict)]
+    return tuple(node.importer.run_graph(graph, flat[: len(graph.inputs)]))
+
+
+@converts("higher_order.with_effects")
+def _with_effects(node: Node, token: Expr, operator: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """The order of effects is that of the nodes, so that the token is not used."""
+    name = operator.removeprefix("torch.ops.")
+    convert = converter_for(name)
+    if convert is None:
+        raise RelvmUnsupportedError(reason_for_refusal(name) or f"the operator {name} is not supported")
+    result = convert(node, *args, **kwargs)
+    return (token, *(result if isinstance(result, tuple) else (result,)))
+
+
+# ---- scalars and assertions ----
+
+
+@converts("item", "_local_scalar_dense")
+def _item(node: Node, self: Expr) -> Any:
+    """An integer becomes a symbolic size."""
+    value = node.emit(ops.to_scalar(node.reshaped(self, ())))
+    return _as_size(node, value)
+
+
+@converts("_assert_scalar", "_assert_async.msg", "_assert_async")
+def _assert_scalar(node: Node, self: Any, assert_msg: str = "assertion failed") -> tuple[Expr, ...]:
+    """A false condition ends the run with an error."""
+    if isinstance(self, Expr) and isinstance(self.type, TensorType):
+        self = node.emit(ops.to_scalar(node.reshaped(node.cast(self, BOOL), ())))
+    if isinstance(self, bool | int):
+        if not self:
+            raise RelvmFormatError(f"the assertion is always false: {assert_msg}")
+        return ()
+    check_true(node, self, assert_msg)
+    return ()
+
+
+def check_true(node: Node, value: Any, message: str) -> None:
+    """Check at run time that a scalar is true."""
+    value = _as_value(value)
+    assert isinstance(value.type, PrimType)
+    if isinstance(value, Prim):
+        if not value.value:
+            raise RelvmFormatError(f"the assertion is always false: {message}")
+        return
+    if value.type.dtype == F64:
+        value = node.emit(PrimCall("bool", (value,)))
+    if value.type.dtype == BOOL:
+        value = node.emit(PrimCall("i64", (value,)))
+    dim = node.importer.new_dim("holds", signed=True)
+    node.importer.builder.match_cast(value, PrimType(I64, dim))
+    node.importer.require("at_most", 1, dim, message.replace("{", "(").replace("}", ")") + " (expected {}, got {})")
+
+
+@converts("sym_constrain_range", "sym_constrain_range_for_size")
+def _constrain_range(node: Node, size: Any, *, min: Any = None, max: Any = None) -> tuple[Expr, ...]:
+    if isinstance(size, int | Dim):
+        if isinstance(min, int):
+            node.importer.require("at_most", min, size, "expected at least {}, got {}")
+        if isinstance(max, int) and max < 1 << 62:
+            node.importer.require("at_most", size, max, "the size is {}, expected at most {}")
+    return ()
+
+
+@converts("_assert_tensor_metadata")
+def _assert_metadata(node: Node, a: Expr, *args: Any, **kwargs: Any) -> tuple[Expr, ...]:
+    """Checked when the program is exported."""
+    return ()
+
+
+@converts("sym_size.int")
+def _sym_size(node: Node, self: Expr, dim: int) -> AnyDim:
+    return shape_of(self)[dim]
+
+
+@converts("sym_numel")
+def _sym_numel(node: Node, self: Expr) -> AnyDim:
+    total: AnyDim = 1
+    for size in shape_of(self):
+        total = total * size
+    return total
+
+
+@converts("is_nonzero")
+def _is_nonzero(node: Node, self: Expr) -> Expr:
+    return node.emit(ops.to_scalar(node.reshaped(node.cast(self, BOOL), ())))
+
+
+refuses(
+    "calls of Python functions are not supported",
+    "higher_order.flex_attention",
+    "higher_order.triton_kernel_wrapper_functional",
+)
+refuses(
+    "autograd inside the program is not supported", "higher_order.autograd_function_apply", "higher_order.checkpoint"
+)

@@ -1,0 +1,454 @@
+"""Matrix products, einsum, convolutions and attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.products import DotDimensions, dot_general
+from relvm.frontend.torch.ops.shapes import diagonal, transposed
+from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
+from relvm.ir.dtypes import BOOL, F32, I64
+from relvm.ir.expr import Expr, Shape
+from relvm.ir.symbolic import AnyDim, product
+
+_MOST_ATTENTION = 256  # the largest width of a head that the fused operator accepts
+
+
+def matmul(node: Node, x: Expr, y: Expr) -> Expr:
+    """Return the matrix product of two tensors, as torch.matmul.  Narrow floats are summed in f32."""
+    dtype = x.known_element_type
+    if dtype.is_bool:
+        return ops.greater(matmul(node, node.cast(x, I64), node.cast(y, I64)), 0)
+    x, y = node.wide(x), node.wide(y)
+    left, right = shape_of(x), shape_of(y)
+    if len(left) == 1 and len(right) == 1:
+        return ops.sum(ops.multiply(x, y), axes=(0,))
+    if len(left) == 1:
+        product_ = node.emit(ops.matmul(node.reshaped(x, (1, left[0])), y))
+        shape = shape_of(product_)
+        return node.reshaped(product_, (*shape[:-2], shape[-1]))
+    if len(right) == 1:
+        product_ = node.emit(ops.matmul(x, node.reshaped(y, (right[0], 1))))
+        return node.reshaped(product_, shape_of(product_)[:-1])
+    if len(left) > 2 and len(right) == 2 and left[-1] != 0:  # one large product instead of many small ones
+        rows = node.reshaped(x, (product(left[:-1]), left[-1]))
+        return node.reshaped(node.emit(ops.matmul(rows, y)), (*left[:-1], right[-1]))
+    return ops.matmul(x, y)
+
+
+@converts("mm", "bmm", "matmul", "mv", "dot", "vdot", "linalg_matmul")
+def _matmul(
+    node: Node,
+    self: Expr,
+    other: Expr | None = None,
+    mat2: Expr | None = None,
+    vec: Expr | None = None,
+    tensor: Expr | None = None,
+) -> Expr:
+    right = next(each for each in (other, mat2, vec, tensor) if each is not None)
+    return matmul(node, self, right)
+
+
+@converts("bmm.dtype", "mm.dtype")
+def _matmul_to(node: Node, self: Expr, mat2: Expr, out_dtype: Any) -> Expr:
+    return matmul(node, node.wide(self), node.wide(mat2))
+
+
+def _scaled_sum(node: Node, x: Expr, y: Expr, beta: Any, alpha: Any) -> Expr:
+    """Return beta * x + alpha * y.  x is ignored if beta is 0, also where it is NaN."""
+    y = node.emit(y)
+    dtype = y.known_element_type
+    if dtype.is_bool:
+        raise RelvmUnsupportedError("products of bools are not supported here")
+    scaled = y if alpha == 1 else ops.multiply(y, node.number(alpha, dtype))
+    if beta == 0:
+        return ops.broadcast_to(scaled, Shape(node.out_shape()))
+    x = node.cast(x, dtype)
+    return ops.add(scaled, x if beta == 1 else ops.multiply(x, node.number(beta, dtype)))
+
+
+@converts("addmm", "baddbmm", "addmv")
+def _addmm(
+    node: Node,
+    self: Expr,
+    mat1: Expr | None = None,
+    mat2: Expr | None = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    batch1: Expr | None = None,
+    batch2: Expr | None = None,
+    mat: Expr | None = None,
+    vec: Expr | None = None,
+) -> Expr:
+    left = next(each for each in (mat1, batch1, mat) if each is not None)
+    right = next(each for each in (mat2, batch2, vec) if each is not None)
+    return _scaled_sum(node, self, matmul(node, left, right), beta, alpha)
+
+
+@converts("addbmm")
+def _addbmm(node: Node, self: Expr, batch1: Expr, batch2: Expr, *, beta: Any = 1, alpha: Any = 1) -> Expr:
+    return _scaled_sum(node, self, ops.sum(matmul(node, batch1, batch2), axes=(0,)), beta, alpha)
+
+
+@converts("outer", "ger")
+def _outer(node: Node, self: Expr, vec2: Expr) -> Expr:
+    x, y = node.cast(self, node.out_dtype()), node.cast(vec2, node.out_dtype())
+    column = node.reshaped(x, (shape_of(x)[0], 1))
+    return ops.logical_and(column, y) if x.known_element_type.is_bool else ops.multiply(column, y)
+
+
+@converts("addr")
+def _addr(node: Node, self: Expr, vec1: Expr, vec2: Expr, *, beta: Any = 1, alpha: Any = 1) -> Expr:
+    dtype = node.out_dtype()
+    column = node.reshaped(node.cast(vec1, dtype), (shape_of(vec1)[0], 1))
+    if dtype.is_bool:
+        found = ops.logical_and(column, vec2)
+        found = found if alpha else ops.logical_and(found, node.number(False, BOOL))
+        return ops.logical_or(found, self) if beta else found
+    return _scaled_sum(node, self, ops.multiply(column, node.cast(vec2, dtype)), beta, alpha)
+
+
+@converts("linear")
+def _linear(node: Node, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    if len(shape_of(weight)) == 1:
+        result = matmul(node, input, weight)
+    else:
+        result = matmul(node, input, node.emit(ops.transpose(weight, perm=(1, 0))))
+    if bias is None:
+        return result
+    result = node.emit(result)
+    return ops.add(result, node.cast(bias, result.known_element_type))
+
+
+@converts("bilinear")
+def _bilinear(node: Node, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    """sum over i and j of x[i] * w[o, i, j] * y[j]."""
+    x, y, w = node.wide(input1), node.wide(input2), node.wide(weight)
+    outputs, m, n = shape_of(w)
+    batch = shape_of(x)[:-1]
+    flat = node.reshaped(node.emit(ops.transpose(w, perm=(1, 0, 2))), (m, outputs * n))
+    partial = node.reshaped(node.emit(matmul(node, x, flat)), (*batch, outputs, n))
+    wide = node.reshaped(y, (*batch, 1, n))
+    result = ops.sum(ops.multiply(partial, wide), axes=(len(batch) + 1,))
+    return result if bias is None else ops.add(result, node.wide(bias))
+
+
+@converts("einsum")
+def _einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: Any = None) -> Expr:
+    """The operands are multiplied from left to right."""
+    terms, result = _labels(equation, [len(shape_of(x)) for x in tensors])
+    operands = [_with_distinct_labels(node, node.wide(x), term) for x, term in zip(tensors, terms, strict=True)]
+    sizes: dict[str, AnyDim] = {}
+    for x, labels in operands:
+        for label, size in zip(labels, shape_of(x), strict=True):
+            if sizes.get(label, 1) == 1:
+                sizes[label] = size
+    total, labels = operands[0]
+    for at, (y, other) in enumerate(operands[1:], 1):
+        later = {*result, *(label for _, each in operands[at + 1 :] for label in each)}
+        total, labels = _contracted(node, (total, labels), (y, other), later, sizes)
+    removed = tuple(axis for axis, label in enumerate(labels) if label not in result)
+    if removed:
+        total = node.emit(ops.sum(total, axes=removed))
+        labels = "".join(label for label in labels if label in result)
+    return transposed(total, [labels.index(label) for label in result])
+
+
+def _labels(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Return a label for each axis of each operand and of the result.  An ellipsis gets labels of its own."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(ranks):
+        raise RelvmFormatError(f"the equation {equation!r} has {len(texts)} operands, expected {len(ranks)}")
+    hidden = [rank - len(text.replace("...", "")) for text, rank in zip(texts, ranks, strict=True)]
+    longest = max([0, *(count for text, count in zip(texts, hidden, strict=True) if "..." in text)])
+    own = "".join(chr(0x3B1 + i) for i in range(longest))
+    terms = [text.replace("...", own[longest - count :]) for text, count in zip(texts, hidden, strict=True)]
+    if any(len(term) != rank for term, rank in zip(terms, ranks, strict=True)):
+        raise RelvmFormatError(f"the equation {equation!r} does not match the ranks {list(ranks)}")
+    letters = "".join(terms)
+    if arrow:
+        return terms, right.replace("...", own)
+    return terms, own + "".join(sorted(x for x in set(letters) if letters.count(x) == 1 and x not in own))
+
+
+def _with_distinct_labels(node: Node, x: Expr, labels: str) -> tuple[Expr, str]:
+    """Return an operand in which an axis, a diagonal, replaces axes of the same label."""
+    for label in labels:
+        if labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = node.emit(diagonal(node, x, 0, first, second))
+            rest = "".join(each for axis, each in enumerate(labels) if axis not in (first, second))
+            return _with_distinct_labels(node, x, rest + label)
+    return x, labels
+
+
+def _contracted(
+    node: Node, left: tuple[Expr, str], right: tuple[Expr, str], later: set[str], sizes: dict[str, AnyDim]
+) -> tuple[Expr, str]:
+    """Return the product of two operands, summed over the labels that are not in `later`."""
+    (x, a), (y, b) = left, right
+    for operand, labels, others in ((0, a, b), (1, b, a)):
+        value = (x, y)[operand]
+        alone = tuple(axis for axis, label in enumerate(labels) if label not in others and label not in later)
+        if alone:
+            value = node.emit(ops.sum(value, axes=alone))
+            labels = "".join(label for axis, label in enumerate(labels) if axis not in alone)
+        value = node.broadcast(
+            value,
+            [sizes[label] if label in others else size for label, size in zip(labels, shape_of(value), strict=True)],
+        )
+        if operand == 0:
+            x, a = value, labels
+        else:
+            y, b = value, labels
+    batch = [label for label in a if label in b and label in later]
+    summed = [label for label in a if label in b and label not in later]
+    dims = DotDimensions(
+        tuple(a.index(label) for label in batch),
+        tuple(b.index(label) for label in batch),
+        tuple(a.index(label) for label in summed),
+        tuple(b.index(label) for label in summed),
+    )
+    result = dot_general(node.emit, x, y, dims)
+    common = {*batch, *summed}
+    return result, "".join(
+        [*batch, *(each for each in a if each not in common), *(each for each in b if each not in common)]
+    )
+
+
+@converts("tensordot")
+def _tensordot(node: Node, self: Expr, other: Expr, dims_self: Sequence[int], dims_other: Sequence[int]) -> Expr:
+    rank, other_rank = len(shape_of(self)), len(shape_of(other))
+    dims = DotDimensions((), (), tuple(d % rank for d in dims_self), tuple(d % other_rank for d in dims_other))
+    return dot_general(node.emit, node.wide(self), node.wide(other), dims)
+
+
+# ---- convolutions ----
+
+
+def _each(values: Any, count: int, default: int = 1) -> tuple[int, ...]:
+    """Return one number for each spatial axis.  One number stands for all axes."""
+    if values is None or (isinstance(values, tuple) and not values):
+        return (default,) * count
+    found = (values,) if isinstance(values, int) else tuple(known_int(value, "an argument") for value in values)
+    return found * count if len(found) == 1 else found
+
+
+def convolved(
+    node: Node, x: Expr, w: Expr, bias: Expr | None, strides: Any, padding: Any, dilation: Any, groups: int
+) -> Expr:
+    """Return a convolution.  The batch axis of x can be missing.
+
+    padding: numbers, or "same" or "valid".
+    """
+    rank = len(shape_of(w)) - 2
+    x, w = node.wide(x), node.wide(w)
+    if len(shape_of(x)) == rank + 1:
+        wide = node.emit(ops.expand_dims(x, axes=(0,)))
+        result = node.emit(convolved(node, wide, w, bias, strides, padding, dilation, groups))
+        return ops.squeeze(result, axes=(0,))
+    steps, spread = _each(strides, rank), _each(dilation, rank)
+    if padding == "valid":
+        padding = (0,) * rank
+    if padding == "same":
+        totals = [known_int(size - 1, "the window") * step for size, step in zip(shape_of(w)[2:], spread, strict=True)]
+        before = tuple(total // 2 for total in totals)
+        after = tuple(total - total // 2 for total in totals)
+    else:
+        before = after = _each(padding, rank, 0)
+    if any(size < 0 for size in before):
+        raise RelvmUnsupportedError("negative padding is not supported")
+    result = ops.conv(x, w, strides=steps, pads=(*before, *after), dilations=spread, groups=groups)
+    return _with_bias(node, result, bias, rank)
+
+
+def _with_bias(node: Node, x: Expr, bias: Expr | None, rank: int) -> Expr:
+    if bias is None:
+        return x
+    x = node.emit(x)
+    shifts = node.reshaped(node.cast(bias, x.known_element_type), (shape_of(bias)[0], *(1,) * rank))
+    return ops.add(x, shifts)
+
+
+@converts("conv1d", "conv2d", "conv3d", "conv1d.padding", "conv2d.padding", "conv3d.padding")
+def _conv(
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Expr:
+    return convolved(node, input, weight, bias, stride, padding, dilation, groups)
+
+
+def convolved_backwards(
+    node: Node,
+    x: Expr,
+    w: Expr,
+    bias: Expr | None,
+    strides: Any,
+    padding: Any,
+    output_padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Expr:
+    """Return a transposed convolution: a matrix product followed by col2im."""
+    rank = len(shape_of(w)) - 2
+    x, w = node.wide(x), node.wide(w)
+    if len(shape_of(x)) == rank + 1:
+        wide = node.emit(ops.expand_dims(x, axes=(0,)))
+        result = node.emit(convolved_backwards(node, wide, w, bias, strides, padding, output_padding, dilation, groups))
+        return ops.squeeze(result, axes=(0,))
+    steps, spread, before = _each(strides, rank), _each(dilation, rank), _each(padding, rank, 0)
+    extra = _each(output_padding, rank, 0)
+    batch, channels, *dims = shape_of(x)
+    _, filters, *window = shape_of(w)
+    depth = node.exact_quotient(channels, groups, "the number of channels")
+    weights = node.reshaped(w, (groups, depth, product((filters, *window))))
+    columns = node.reshaped(x, (batch, groups, depth, product(dims)))
+    windows = node.emit(ops.matmul(weights, columns, transpose_a=True))
+    windows = node.reshaped(windows, (batch, groups * filters, *window, *dims))
+    sizes = [
+        (n - 1) * step + (k - 1) * d + 1 + more - 2 * pad
+        for n, step, k, d, more, pad in zip(dims, steps, window, spread, extra, before, strict=True)
+    ]
+    shape = Shape((batch, groups * filters, *sizes))
+    return _with_bias(node, ops.col2im(windows, shape, strides=steps, pads=before, dilations=spread), bias, rank)
+
+
+@converts("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input")
+def _conv_transpose(
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Expr:
+    return convolved_backwards(node, input, weight, bias, stride, padding, output_padding, dilation, groups)
+
+
+@converts("convolution", "_convolution", "_convolution.deprecated")
+def _convolution(
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    benchmark: Any = None,
+    deterministic: Any = None,
+    cudnn_enabled: Any = None,
+    allow_tf32: Any = None,
+) -> Expr:
+    if transposed:
+        return convolved_backwards(node, input, weight, bias, stride, padding, output_padding, dilation, groups)
+    return convolved(node, input, weight, bias, stride, padding, dilation, groups)
+
+
+# ---- attention ----
+
+
+def _causal_mask(node: Node, rows: AnyDim, columns: AnyDim) -> Expr:
+    at = node.reshaped(node.emit(ops.iota(Shape((rows,)))), (rows, 1))
+    return node.emit(ops.greater_equal(at, ops.iota(Shape((columns,)))))
+
+
+def attention(
+    node: Node, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
+) -> Expr:
+    """Return scaled dot-product attention.  A query that may see no key gives 0."""
+    dtype = query.known_element_type
+    q, k, v = node.wide(query), node.wide(key), node.wide(value)
+    width, value_width = shape_of(q)[-1], shape_of(v)[-1]
+    factor = (
+        scale if scale is not None else 1 / math.sqrt(known_int(width, "the width of a head")) if width != 0 else 1.0
+    )
+    allowed: Expr = node.number(True, BOOL)
+    bias: Expr = node.number(0, q.known_element_type)
+    if is_causal:
+        allowed = _causal_mask(node, shape_of(q)[-2], shape_of(k)[-2])
+    if mask is not None:
+        if mask.known_element_type.is_bool:
+            allowed = mask if not is_causal else node.emit(ops.logical_and(allowed, mask))
+        else:
+            bias = node.cast(mask, q.known_element_type)
+    fits = all(isinstance(size, int) and 1 <= size <= _MOST_ATTENTION for size in (width, value_width))
+    keys = shape_of(k)[-2]
+    if q.known_element_type == F32 and fits and dtype == F32 and keys != 0:
+        if len(shape_of(bias)) and shape_of(bias)[-1] == 1 and keys != 1:
+            bias = node.broadcast(bias, (*shape_of(bias)[:-1], keys))
+        return ops.attention(q, k, v, allowed, bias, scale=factor, absent="zero")
+    rank = len(shape_of(k))
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    scores: Expr = ops.multiply(ops.matmul(q, node.emit(ops.transpose(k, perm=order))), factor)
+    scores = node.emit(ops.where(allowed, ops.add(scores, bias), -math.inf))
+    shares = ops.softmax(scores, axis=-1)
+    hidden = ops.equal(ops.max(scores, axes=(-1,), keepdims=True), -math.inf)
+    return ops.matmul(node.emit(ops.where(hidden, 0, shares)), v)
+
+
+@converts("scaled_dot_product_attention")
+def _attention(
+    node: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    attn_mask: Expr | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Expr:
+    if dropout_p:
+        raise RelvmUnsupportedError("random numbers are not supported (dropout_p is not 0)")
+    if enable_gqa:
+        key, value = (_repeated_heads(node, x, shape_of(query)[-3]) for x in (key, value))
+    return attention(node, query, key, value, attn_mask, is_causal, scale)
+
+
+def _repeated_heads(node: Node, x: Expr, heads: AnyDim) -> Expr:
+    *batch, own, length, width = shape_of(x)
+    if own == heads:
+        return x
+    count = node.exact_quotient(heads, own, "the number of heads")
+    spread = node.reshaped(x, (*batch, own, 1, length, width))
+    return node.reshaped(node.broadcast(spread, (*batch, own, count, length, width)), (*batch, heads, length, width))
+
+
+@converts("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention")
+def _flash_attention(
+    node: Node,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Expr | None = None,
+    scale: float | None = None,
+    return_debug_mask: bool = False,
+) -> tuple[Any, ...]:
+    """Only the first result."""
+    if dropout_p:
+        raise RelvmUnsupportedError("random numbers are not supported (dropout_p is not 0)")
+    result = attention(node, query, key, value, attn_mask, is_causal, scale)
+    return (result, *(None,) * (len(node.output_names()) - 1))

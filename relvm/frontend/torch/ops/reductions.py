@@ -1,0 +1,518 @@
+"""Reductions, cumulative operators, softmax, sorting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.torch.ops.elementwise import as_bool, is_nan, log_add_exp
+from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, refuses, shape_of
+from relvm.ir.dtypes import BOOL, F32, I64, DType
+from relvm.ir.expr import Expr, Shape
+from relvm.ir.symbolic import AnyDim, product
+
+Axes = int | Sequence[int] | None
+
+
+def _reduced(node: Node, function: Callable[..., Expr], x: Expr, axes: tuple[int, ...], keepdim: bool) -> Expr:
+    """Return x reduced along axes.  A tensor of rank 0 is returned unchanged."""
+    if not shape_of(x) or not axes:
+        return x
+    return function(x, axes=axes, keepdims=bool(keepdim))
+
+
+def _total(node: Node, x: Expr, dtype: DType, axes: tuple[int, ...], keepdim: bool, function: Any = ops.sum) -> Expr:
+    computed = F32 if dtype.is_narrow_float else I64 if dtype.is_bool else dtype
+    return _reduced(node, function, node.cast(x, computed), axes, keepdim)
+
+
+@converts("sum", "sum.dim_IntList")
+def _sum(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    return _total(node, self, node.out_dtype(), axes_of(dim, len(shape_of(self))), keepdim)
+
+
+@converts("nansum")
+def _nansum(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    x = node.emit(node.wide(self))
+    if x.known_element_type.is_float:
+        x = node.emit(ops.where(is_nan(x), 0, x))
+    return _sum(node, x, dim, keepdim)
+
+
+@converts("mean", "mean.dim")
+def _mean(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    return _total(node, self, node.out_dtype(), axes_of(dim, len(shape_of(self))), keepdim, ops.mean)
+
+
+@converts("nanmean")
+def _nanmean(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    x = node.emit(node.wide(self))
+    axes = axes_of(dim, len(shape_of(x)))
+    present = node.cast(node.emit(ops.equal(x, x)), x.known_element_type)
+    count = _reduced(node, ops.sum, present, axes, keepdim)
+    return ops.divide(_nansum(node, x, dim, keepdim), count)
+
+
+@converts("prod", "prod.dim_int")
+def _prod(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    return _total(node, self, node.out_dtype(), axes_of(dim, len(shape_of(self))), keepdim, ops.prod)
+
+
+def extreme(node: Node, x: Expr, axes: tuple[int, ...], keepdim: bool, *, largest: bool) -> Expr:
+    """Return the largest or the smallest elements along axes."""
+    if x.known_element_type.is_bool:
+        return node.cast(node.emit(extreme(node, node.cast(x, I64), axes, keepdim, largest=largest)), BOOL)
+    return _reduced(node, ops.max if largest else ops.min, node.wide(x), axes, keepdim)
+
+
+@converts("amax", "max")
+def _amax(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
+    return extreme(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=True)
+
+
+@converts("amin", "min")
+def _amin(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
+    return extreme(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=False)
+
+
+@converts("aminmax")
+def _aminmax(node: Node, self: Expr, *, dim: int | None = None, keepdim: bool = False) -> tuple[Expr, Expr]:
+    axes = axes_of(dim, len(shape_of(self)))
+    return tuple(extreme(node, self, axes, keepdim, largest=largest) for largest in (False, True))  # type: ignore[return-value]
+
+
+def _first_extreme(node: Node, x: Expr, axis: int, keepdim: bool, *, largest: bool) -> Expr:
+    """Return the position of the first extreme element along an axis.  NaN is the extreme element."""
+    if x.known_element_type.is_bool:
+        x = node.cast(x, I64)
+    x = node.emit(node.wide(x))
+    if not x.known_element_type.is_float:
+        return (ops.argmax if largest else ops.argmin)(x, axis=axis, keepdims=keepdim)
+    nan = node.emit(ops.cast(is_nan(x), to="i64"))
+    has_nan = ops.greater(ops.max(nan, axes=(axis,), keepdims=keepdim), 0)
+    clean = node.emit(ops.where(is_nan(x), 0, x))
+    found = (ops.argmax if largest else ops.argmin)(clean, axis=axis, keepdims=keepdim)
+    return ops.where(has_nan, ops.argmax(nan, axis=axis, keepdims=keepdim), found)
+
+
+def _position(largest: bool, name: str) -> None:
+    @converts(name)
+    def convert(node: Node, self: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
+        shape = shape_of(self)
+        if not shape:
+            return node.full(0, (), I64)
+        if dim is None:
+            flat = node.reshaped(self, (product(shape),))
+            found = node.emit(_first_extreme(node, flat, 0, False, largest=largest))
+            return node.reshaped(found, (1,) * len(shape)) if keepdim else found
+        return _first_extreme(node, self, axis_of(dim, len(shape)), keepdim, largest=largest)
+
+
+_position(True, "argmax")
+_position(False, "argmin")
+
+
+def _with_position(largest: bool, name: str) -> None:
+    @converts(name)
+    def convert(node: Node, self: Expr, dim: int, keepdim: bool = False) -> tuple[Expr, Expr]:
+        shape = shape_of(self)
+        if not shape:
+            return self, node.full(0, (), I64)
+        axis = axis_of(dim, len(shape))
+        position = node.emit(_first_extreme(node, self, axis, True, largest=largest))
+        value = node.emit(ops.gather_elements(self, position, axis=axis))
+        if keepdim:
+            return value, position
+        kept = (*shape[:axis], *shape[axis + 1 :])
+        return node.reshaped(value, kept), node.reshaped(position, kept)
+
+
+_with_position(True, "max.dim")
+_with_position(False, "min.dim")
+
+
+@converts("any", "any.dim", "any.dims")
+def _any(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
+    return _truth(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=True)
+
+
+@converts("all", "all.dim", "all.dims")
+def _all(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
+    return _truth(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=False)
+
+
+def _truth(node: Node, x: Expr, axes: tuple[int, ...], keepdim: bool, *, largest: bool) -> Expr:
+    """Return whether one element, or all elements, differ from 0.  For no elements: false and true."""
+    flags = node.cast(as_bool(node, x), I64)
+    if not shape_of(x):
+        return node.cast(flags, BOOL)
+    total = node.emit(ops.sum(flags, axes=axes, keepdims=keepdim))
+    if largest:
+        return ops.greater(total, 0)
+    missing = node.emit(ops.sum(ops.cast(ops.equal(flags, 0), to="i64"), axes=axes, keepdims=keepdim))
+    return ops.equal(missing, 0)
+
+
+@converts("count_nonzero", "count_nonzero.dim_IntList")
+def _count_nonzero(node: Node, self: Expr, dim: Axes = None) -> Expr:
+    return _total(node, as_bool(node, self), I64, axes_of(dim, len(shape_of(self))), False)
+
+
+def variance(node: Node, x: Expr, axes: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Expr, Expr]:
+    """Return the variance and the mean along axes."""
+    x = node.emit(node.wide(x))
+    shape = shape_of(x)
+    if not shape:
+        x, shape, axes, keepdim = node.reshaped(x, (1,)), (1,), (0,), False
+    dtype = x.known_element_type
+    mean = node.emit(ops.mean(x, axes=axes, keepdims=True))
+    distance = node.emit(ops.subtract(x, mean))
+    total = ops.sum(ops.multiply(distance, distance), axes=axes, keepdims=bool(keepdim))
+    count = node.number(product([shape[axis] for axis in axes]), dtype)
+    divisor = node.emit(ops.maximum(ops.subtract(count, float(correction)), 0.0))
+    kept = shape if keepdim else tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    mean_shape = tuple(1 if axis in axes else size for axis, size in enumerate(shape)) if keepdim else kept
+    return ops.divide(total, divisor), node.reshaped(mean, mean_shape)
+
+
+def _correction(unbiased: Any, correction: Any, has_correction: bool) -> float:
+    if has_correction:
+        return 1 if correction is None else correction
+    return 1 if unbiased is None or unbiased else 0
+
+
+def _declare_variance(name: str, *, root: bool, with_mean: bool) -> None:
+    @converts(name, f"{name}.dim", f"{name}.correction")
+    def convert(
+        node: Node, self: Expr, dim: Axes = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+    ) -> Any:
+        by = _correction(unbiased, correction, node.node.target.endswith(".correction"))
+        found, mean = variance(node, self, axes_of(dim, len(shape_of(self))), by, keepdim)
+        found = ops.sqrt(found) if root else found
+        return (found, mean) if with_mean else found
+
+
+_declare_variance("var", root=False, with_mean=False)
+_declare_variance("std", root=True, with_mean=False)
+_declare_variance("var_mean", root=False, with_mean=True)
+_declare_variance("std_mean", root=True, with_mean=True)
+
+
+@converts("logsumexp", "special_logsumexp")
+def _logsumexp(node: Node, self: Expr, dim: Axes, keepdim: bool = False) -> Expr:
+    x = node.emit(node.wide(node.cast(self, node.out_dtype())))
+    axes = axes_of(dim, len(shape_of(x)))
+    if not shape_of(x):
+        return x
+    high = node.emit(ops.max(x, axes=axes, keepdims=True))
+    high = node.emit(ops.where(ops.equal(ops.abs(high), math.inf), 0, high))
+    total = node.emit(ops.log(ops.sum(ops.exp(ops.subtract(x, high)), axes=axes, keepdims=True)))
+    result = node.emit(ops.add(total, high))
+    return result if keepdim else node.emit(ops.squeeze(result, axes=axes))
+
+
+def vector_norm(node: Node, x: Expr, order: Any, axes: tuple[int, ...], keepdim: bool) -> Expr:
+    """Return the norm of vectors along axes."""
+    x = node.emit(ops.abs(x))
+    if order == math.inf:
+        return _reduced(node, ops.max, x, axes, keepdim)
+    if order == -math.inf:
+        return _reduced(node, ops.min, x, axes, keepdim)
+    if order == 0:
+        return _reduced(node, ops.sum, node.cast(node.emit(ops.not_equal(x, 0)), x.known_element_type), axes, keepdim)
+    if order == 1:
+        return _reduced(node, ops.sum, x, axes, keepdim)
+    if order == 2:
+        return ops.sqrt(_reduced(node, ops.sum, node.emit(ops.multiply(x, x)), axes, keepdim))
+    powers = node.emit(ops.power(x, node.number(float(order), x.known_element_type)))
+    total = node.emit(_reduced(node, ops.sum, powers, axes, keepdim))
+    return ops.power(total, node.number(1 / order, x.known_element_type))
+
+
+@converts("linalg_vector_norm")
+def _linalg_vector_norm(
+    node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
+) -> Expr:
+    x = node.wide(node.cast(self, node.out_dtype()))
+    return vector_norm(node, x, ord, axes_of(dim, len(shape_of(x))), keepdim)
+
+
+@converts("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype")
+def _norm(node: Node, self: Expr, p: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
+    return _linalg_vector_norm(node, self, 2 if p is None else p, dim, keepdim)
+
+
+def _numbered(node: Node, x: Expr, axis: int) -> Expr:
+    """Return the positions along an axis, in the shape of x."""
+    shape = shape_of(x)
+    ones: list[AnyDim] = [1] * len(shape)
+    ones[axis] = shape[axis]
+    return node.broadcast(node.reshaped(node.emit(ops.iota(Shape((shape[axis],)))), ones), shape)
+
+
+@converts("cumsum")
+def _cumsum(node: Node, self: Expr, dim: int, *, dtype: Any = None) -> Expr:
+    x = node.wide(node.cast(self, node.out_dtype()))
+    return x if not shape_of(x) else ops.cumsum(x, axis=axis_of(dim, len(shape_of(x))))
+
+
+@converts("cumprod")
+def _cumprod(node: Node, self: Expr, dim: int, *, dtype: Any = None) -> Expr:
+    x = node.wide(node.cast(self, node.out_dtype()))
+    return x if not shape_of(x) else ops.cumprod(x, axis=axis_of(dim, len(shape_of(x))))
+
+
+def scan_along(node: Node, x: Expr, axis: int, combine: Callable[[Expr, Expr], Expr]) -> Expr:
+    """Return the results of an associative function along an axis, by doubling distances.
+
+    combine: combines earlier elements with later ones.
+    """
+    size = known_int(shape_of(x)[axis], "the size of the axis")
+    step = 1
+    while step < size:
+        earlier = node.emit(ops.slice(x, begin=(0,), end=(size - step,), axes=(axis,)))
+        later = node.emit(ops.slice(x, begin=(step,), end=(size,), axes=(axis,)))
+        first = node.emit(ops.slice(x, begin=(0,), end=(step,), axes=(axis,)))
+        x = node.emit(ops.concat(first, node.emit(combine(earlier, later)), axis=axis))
+        step *= 2
+    return x
+
+
+@converts("logcumsumexp", "_logcumsumexp")
+def _logcumsumexp(node: Node, self: Expr, dim: int) -> Expr:
+    x = node.emit(node.wide(self))
+    if not shape_of(x):
+        return x
+    return scan_along(node, x, axis_of(dim, len(shape_of(x))), lambda a, b: log_add_exp(node, a, b))
+
+
+def _cumulative_extreme(largest: bool, *names: str) -> None:
+    @converts(*names)
+    def convert(node: Node, self: Expr, dim: int) -> tuple[Expr, Expr]:
+        """The position is that of the last extreme element so far."""
+        shape = shape_of(self)
+        if not shape:
+            return self, node.full(0, (), I64)
+        axis = axis_of(dim, len(shape))
+        x = node.emit(node.wide(node.cast(self, I64) if self.known_element_type.is_bool else self))
+        size = known_int(shape[axis], "the size of the axis")
+        positions = _numbered(node, x, axis)
+        step = 1
+        while step < size:
+            parts = []
+            for each in (x, positions):
+                parts.append(
+                    tuple(
+                        node.emit(ops.slice(each, begin=(low,), end=(high,), axes=(axis,)))
+                        for low, high in ((0, size - step), (step, size), (0, step))
+                    )
+                )
+            (earlier, later, first), (place, other, start) = parts
+            better = ops.greater_equal(later, earlier) if largest else ops.less_equal(later, earlier)
+            if x.known_element_type.is_float:
+                better = ops.logical_or(better, is_nan(later))
+                better = ops.logical_and(better, ops.logical_or(is_nan(later), ops.logical_not(is_nan(earlier))))
+            keep = node.emit(better)
+            x = node.emit(ops.concat(first, node.emit(ops.where(keep, later, earlier)), axis=axis))
+            positions = node.emit(ops.concat(start, node.emit(ops.where(keep, other, place)), axis=axis))
+            step *= 2
+        return x, positions
+
+
+_cumulative_extreme(True, "cummax", "_cummax_helper")
+_cumulative_extreme(False, "cummin", "_cummin_helper")
+
+
+@converts("softmax.int", "_softmax", "special_softmax", "_safe_softmax")
+def _softmax(node: Node, self: Expr, dim: int, dtype: Any = None, half_to_float: bool = False) -> Expr:
+    x = node.emit(node.wide(node.cast(self, node.out_dtype())))
+    if not shape_of(x):
+        return ops.where(is_nan(x), x, 1)
+    axis = axis_of(dim, len(shape_of(x)))
+    result = ops.softmax(x, axis=axis)
+    if "_safe_softmax" in node.node.target:
+        hidden = ops.equal(ops.max(x, axes=(axis,), keepdims=True), -math.inf)
+        result = ops.where(hidden, 0, result)
+    return result
+
+
+@converts("log_softmax.int", "_log_softmax", "special_log_softmax")
+def _log_softmax(node: Node, self: Expr, dim: int, dtype: Any = None, half_to_float: bool = False) -> Expr:
+    return log_softmax(node, node.cast(self, node.out_dtype()), dim)
+
+
+def log_softmax(node: Node, x: Expr, dim: int) -> Expr:
+    """Return log(softmax(x)) without overflow."""
+    x = node.emit(node.wide(x))
+    if not shape_of(x):
+        return ops.multiply(x, 0)
+    axis = axis_of(dim, len(shape_of(x)))
+    shifted = node.emit(ops.subtract(x, ops.max(x, axes=(axis,), keepdims=True)))
+    return ops.subtract(shifted, ops.log(ops.sum(ops.exp(shifted), axes=(axis,), keepdims=True)))
+
+
+@converts("softmin.int")
+def _softmin(node: Node, self: Expr, dim: int, dtype: Any = None) -> Expr:
+    return _softmax(node, node.emit(ops.negative(self)), dim)
+
+
+# ---- sorting ----
+
+
+def _sortable(node: Node, x: Expr) -> Expr:
+    return node.cast(x, I64) if x.known_element_type.is_bool else node.wide(x)
+
+
+def sorted_positions(node: Node, x: Expr, axis: int, count: AnyDim, *, largest: bool) -> Expr:
+    """Return the positions of the first `count` elements in descending or ascending order.  The order is stable."""
+    shape = shape_of(x)
+    result = (*shape[:axis], count, *shape[axis + 1 :])
+    return node.emit(ops.argtopk(node.emit(_sortable(node, x)), Shape(result), axis=axis, largest=largest))
+
+
+@converts("sort", "sort.stable")
+def _sort(
+    node: Node, self: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None
+) -> tuple[Expr, Expr]:
+    if not shape_of(self):
+        return self, node.full(0, (), I64)
+    axis = axis_of(dim, len(shape_of(self)))
+    positions = sorted_positions(node, self, axis, shape_of(self)[axis], largest=descending)
+    return ops.gather_elements(self, positions, axis=axis), positions
+
+
+@converts("argsort", "argsort.stable")
+def _argsort(node: Node, self: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Expr:
+    if not shape_of(self):
+        return node.full(0, (), I64)
+    axis = axis_of(dim, len(shape_of(self)))
+    return sorted_positions(node, self, axis, shape_of(self)[axis], largest=descending)
+
+
+@converts("msort")
+def _msort(node: Node, self: Expr) -> Expr:
+    return _sort(node, self, 0)[0]
+
+
+@converts("topk")
+def _topk(
+    node: Node, self: Expr, k: AnyDim, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Expr, Expr]:
+    """Sorted in any case.  Of equal elements, the first ones are taken."""
+    if not shape_of(self):
+        return self, node.full(0, (), I64)
+    axis = axis_of(dim, len(shape_of(self)))
+    positions = sorted_positions(node, self, axis, k, largest=largest)
+    return ops.gather_elements(self, positions, axis=axis), positions
+
+
+@converts("kthvalue")
+def _kthvalue(node: Node, self: Expr, k: AnyDim, dim: int = -1, keepdim: bool = False) -> tuple[Expr, Expr]:
+    shape = shape_of(self)
+    if not shape:
+        return self, node.full(0, (), I64)
+    axis = axis_of(dim, len(shape))
+    count = known_int(k, "k")
+    positions = sorted_positions(node, self, axis, count, largest=False)
+    last = node.emit(ops.slice(positions, begin=(count - 1,), end=(count,), axes=(axis,)))
+    value = node.emit(ops.gather_elements(self, last, axis=axis))
+    if keepdim:
+        return value, last
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    return node.reshaped(value, kept), node.reshaped(last, kept)
+
+
+def _median(node: Node, x: Expr, axis: int, keepdim: bool, *, ignores_nan: bool) -> tuple[Expr, Expr]:
+    """Return the lower median along an axis and its position.  NaN counts as the largest, or is the result."""
+    shape = shape_of(x)
+    size = known_int(shape[axis], "the size of the axis")
+    order = sorted_positions(node, x, axis, size, largest=False)
+    place: Expr = node.full((size - 1) // 2, (*shape[:axis], 1, *shape[axis + 1 :]), I64)
+    if x.known_element_type.is_float:
+        nan = node.emit(ops.cast(is_nan(node.wide(x)), to="i64"))
+        count = node.emit(ops.sum(nan, axes=(axis,), keepdims=True))
+        if ignores_nan:
+            left = node.emit(ops.divide(ops.subtract(ops.subtract(node.number(size, I64), count), 1), 2))
+            place = node.emit(ops.maximum(left, 0))
+        else:
+            first = node.emit(ops.subtract(node.number(size, I64), count))
+            place = node.emit(ops.where(ops.greater(count, 0), first, place))
+    position = node.emit(ops.gather_elements(order, place, axis=axis))
+    value = node.emit(ops.gather_elements(x, position, axis=axis))
+    if keepdim:
+        return value, position
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    return node.reshaped(value, kept), node.reshaped(position, kept)
+
+
+def _declare_median(name: str, *, ignores_nan: bool) -> None:
+    @converts(name)
+    def whole(node: Node, self: Expr) -> Expr:
+        flat = node.reshaped(self, (product(shape_of(self)),))
+        return _median(node, flat, 0, False, ignores_nan=ignores_nan)[0]
+
+    @converts(f"{name}.dim")
+    def along(node: Node, self: Expr, dim: int, keepdim: bool = False) -> tuple[Expr, Expr]:
+        if not shape_of(self):
+            return self, node.full(0, (), I64)
+        return _median(node, self, axis_of(dim, len(shape_of(self))), keepdim, ignores_nan=ignores_nan)
+
+
+_declare_median("median", ignores_nan=False)
+_declare_median("nanmedian", ignores_nan=True)
+
+
+@converts("searchsorted.Tensor", "searchsorted.Scalar")
+def _searchsorted(
+    node: Node,
+    sorted_sequence: Expr,
+    self: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Expr:
+    """Counts the elements before each value, in time proportional to their number."""
+    if sorter is not None:
+        sorted_sequence = node.emit(ops.gather_elements(sorted_sequence, sorter, axis=len(shape_of(sorter)) - 1))
+    return _searched(node, sorted_sequence, self, side == "right" or right)
+
+
+@converts("bucketize.Tensor", "bucketize.Scalar")
+def _bucketize(node: Node, self: Any, boundaries: Expr, *, out_int32: bool = False, right: bool = False) -> Expr:
+    return _searched(node, boundaries, self, right)
+
+
+def _searched(node: Node, bounds: Expr, values: Any, right: bool) -> Expr:
+    edges, x = node.promoted(bounds, values)
+    rank, value_rank = len(shape_of(edges)), len(shape_of(x))
+    wide = node.emit(ops.expand_dims(x, axes=(value_rank,)))
+    if rank > 1:
+        edges = node.emit(ops.expand_dims(edges, axes=(rank - 1,)))
+    wide, edges = node.wide(wide), node.wide(edges)
+    before = ops.less_equal(edges, wide) if right else ops.less(edges, wide)
+    if wide.known_element_type.is_float:
+        nan = ops.logical_and(is_nan(wide), ops.logical_not(is_nan(edges)))
+        before = ops.logical_or(before, ops.logical_or(nan, ops.logical_and(is_nan(wide), node.number(right, BOOL))))
+    return ops.sum(ops.cast(before, to="i64"), axes=(value_rank,))
+
+
+@converts("dist")
+def _dist(node: Node, self: Expr, other: Expr, p: Any = 2) -> Expr:
+    x, y = (node.wide(node.cast(each, node.out_dtype())) for each in (self, other))
+    difference = node.emit(ops.subtract(x, y))
+    return vector_norm(node, difference, p, tuple(range(len(shape_of(difference)))), False)
+
+
+@converts("equal")
+def _equal(node: Node, self: Expr, other: Expr) -> Expr:
+    if shape_of(self) != shape_of(other):
+        raise RelvmUnsupportedError("a comparison of tensors of different shapes is not supported")
+    return _truth(node, ops.equal(*node.promoted(self, other)), tuple(range(len(shape_of(self)))), False, largest=False)
+
+
+refuses("the result has no defined order", "mode")

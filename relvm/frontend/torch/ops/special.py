@@ -1,0 +1,235 @@
+"""Special functions: error functions, gamma functions, Bessel functions and orthogonal polynomials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.common.special_functions import bessel_i0e, bessel_i1e, digamma, erf_inv, hurwitz_zeta, lgamma
+from relvm.frontend.torch.ops.elementwise import float_argument, truncated, wide_operands
+from relvm.frontend.torch.registry import Node, converts, refuses
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import Expr, Tuple
+from relvm.ir.types import TensorType, TupleType
+
+
+def _declare(function: Callable[..., Expr], *names: str, in_f64: bool = False) -> None:
+    """Declare a function of one number.   in_f64: whether f32 is computed in f64, because the formula is less exact."""
+
+    @converts(*names)
+    def convert(node: Node, self: Expr) -> Expr:
+        x = float_argument(node, self)
+        return function(node.emit, node.emit(node.cast(x, F64) if in_f64 else x))
+
+
+_declare(erf_inv, "erfinv", "special_erfinv")
+_declare(lgamma, "lgamma", "special_gammaln", in_f64=True)
+_declare(digamma, "digamma", "special_digamma", "special_psi", in_f64=True)
+_declare(bessel_i1e, "special_i1e", in_f64=True)
+
+
+def _i1(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    return ops.multiply(bessel_i1e(emit, x), ops.exp(ops.abs(x)))
+
+
+def _i0(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    return ops.multiply(bessel_i0e(emit, x), ops.exp(ops.abs(x)))
+
+
+_declare(_i1, "special_i1", "special_modified_bessel_i1", in_f64=True)
+_declare(bessel_i0e, "special_i0e", in_f64=True)
+_declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
+
+
+@converts("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
+def _zeta(node: Node, self: Any, other: Any) -> Expr:
+    """Less exact where q is negative and not an integer."""
+    s, q = (node.emit(node.tensor(each, F64)) for each in (self, other))
+    found = node.emit(hurwitz_zeta(node.emit, s, q))
+    whole = ops.equal(q, ops.floor(q))
+    pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), found, math.nan))
+    found = ops.where(ops.less_equal(q, 0.0), pole, found)
+    found = ops.where(ops.equal(s, 1.0), math.inf, found)
+    return ops.where(ops.less(s, 1.0), math.nan, found)
+
+
+@converts("polygamma", "special_polygamma")
+def _polygamma(node: Node, n: int, self: Expr) -> Expr:
+    """The derivative of order n of the digamma function.  Less exact below -32, except for n = 1."""
+    x = node.emit(node.cast(float_argument(node, self), F64))
+    if n == 0:
+        return digamma(node.emit, x)
+    if n == 1:
+        return _trigamma(node, x)
+    s = node.number(n + 1, F64)
+    factor = (-1.0) ** (n + 1) * math.factorial(n)
+    shifted, extra = _positive(node, x, s)
+    total = ops.add(hurwitz_zeta(node.emit, s, shifted), extra)
+    result = node.emit(ops.multiply(total, factor))
+    pole = ops.logical_and(ops.less_equal(x, 0.0), ops.equal(x, ops.floor(x)))
+    return ops.where(pole, math.nan if n % 2 == 0 else math.inf, result)
+
+
+_MOST_SHIFTS = 32  # the number of negative integers from which polygamma is continued
+
+
+def _positive(node: Node, x: Expr, s: Expr) -> tuple[Expr, Expr]:
+    """Return x moved to positive numbers by an integer, and the sum of the terms that are passed."""
+    extra: Expr = node.emit(ops.multiply(x, 0.0))
+    for _ in range(_MOST_SHIFTS):
+        is_negative = node.emit(ops.less(x, 0.0))
+        base = node.emit(ops.where(is_negative, ops.abs(x), 1.0))
+        even = ops.equal(ops.modulo(s, 2.0), 0.0)
+        term = ops.power(base, ops.negative(s))
+        extra = node.emit(ops.add(extra, ops.where(is_negative, ops.where(even, term, ops.negative(term)), 0.0)))
+        x = node.emit(ops.where(is_negative, ops.add(x, 1.0), x))
+    return x, extra
+
+
+def _trigamma(node: Node, x: Expr) -> Expr:
+    """Source: pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 0.5."""
+    reflects = node.emit(ops.less(x, 0.5))
+    z = node.emit(ops.where(reflects, ops.subtract(1.0, x), x))
+    value = node.emit(hurwitz_zeta(node.emit, node.number(2, F64), z))
+    sine = node.emit(ops.sin(ops.multiply(x, math.pi)))
+    reflected = ops.subtract(ops.divide(math.pi * math.pi, ops.multiply(sine, sine)), value)
+    return ops.where(reflects, reflected, value)
+
+
+@converts("special_ndtr")
+def _ndtr(node: Node, self: Expr) -> Expr:
+    x = float_argument(node, self)
+    return ops.multiply(ops.erfc(ops.multiply(x, -math.sqrt(0.5))), 0.5)
+
+
+@converts("special_ndtri")
+def _ndtri(node: Node, self: Expr) -> Expr:
+    x = node.emit(node.cast(float_argument(node, self), F64))
+    found = ops.multiply(erf_inv(node.emit, node.emit(ops.subtract(ops.multiply(x, 2.0), 1.0))), math.sqrt(2))
+    outside = ops.logical_or(ops.less(x, 0.0), ops.greater(x, 1.0))
+    return ops.where(outside, math.nan, found)
+
+
+@converts("special_entr")
+def _entr(node: Node, self: Expr) -> Expr:
+    x = node.emit(float_argument(node, self))
+    below = ops.where(ops.equal(x, 0), 0, node.number(-math.inf, x.known_element_type))
+    positive = ops.where(ops.greater(x, 0), ops.negative(ops.multiply(x, ops.log(x))), below)
+    return ops.where(ops.not_equal(x, x), x, positive)
+
+
+# The polynomial of order 1 of each kind, a x + b.
+_CHEBYSHEV = {"t": (1.0, 0.0), "u": (2.0, 0.0), "v": (2.0, -1.0), "w": (2.0, 1.0)}
+
+
+def _polynomial(node: Node, x: Any, n: Any, first: Callable[[Expr], Expr], following: Callable[..., Expr]) -> Expr:
+    """Return polynomials of the orders n, of which 0 and 1 are known and the others follow from the two before.
+
+    first: returns the polynomial of order 1.
+    following: returns the polynomial of order k + 1, from x, k, and those of the orders k and k - 1.
+    """
+    builder = node.importer.builder
+    shape = node.out_shape()
+    x, n = (node.broadcast(node.emit(each), shape) for each in wide_operands(node, x, n))
+    dtype = x.known_element_type
+    n = node.emit(truncated(n))
+    one = node.full(1, shape, dtype)
+    highest = ops.max(n) if shape else n
+    limit = node.emit(ops.minimum(highest, 200.0))
+    type_, scalar = TensorType(dtype, shape), TensorType(dtype, ())
+    state = TupleType((scalar, type_, type_, type_))
+
+    def loop(recurse: Expr, k: Expr, before: Expr, current: Expr, found: Expr) -> Expr:
+        go = builder.emit(ops.to_scalar(builder.emit(ops.less(k, limit))))
+
+        def again() -> Expr:
+            value = builder.emit(following(x, k, current, before))
+            order = builder.emit(ops.add(k, 1.0))
+            chosen = builder.emit(ops.where(ops.equal(n, order), value, found))
+            return builder.call(recurse, order, current, value, chosen)
+
+        return builder.if_(go, again, lambda: Tuple((k, before, current, found)))
+
+    p1 = node.emit(first(x))
+    start = ops.where(ops.less(n, 0.0), 0.0, ops.where(ops.equal(n, 0.0), one, p1))
+    names = [("k", scalar), ("before", type_), ("current", type_), ("found", type_)]
+    function = builder.local_function(names, loop, state, name="polynomial", recursive=True)
+    result = node.items(builder.call(function, node.number(1, dtype), one, p1, node.emit(start)))
+    return result[3]
+
+
+def _declare_polynomial(
+    name: str, first: Callable[[Expr], Expr], following: Callable[..., Expr], *, shifts: bool = False
+) -> None:
+    @converts(name, f"{name}.n_scalar", f"{name}.x_scalar")
+    def convert(node: Node, x: Any, n: Any) -> Expr:
+        if shifts:
+            (y,) = wide_operands(node, x)
+            x = node.emit(ops.subtract(ops.multiply(y, 2.0), 1.0))
+        return _polynomial(node, x, n, first, following)
+
+
+def _linear(a: float, b: float) -> Callable[[Expr], Expr]:
+    return lambda x: ops.add(ops.multiply(x, a), b) if b else ops.multiply(x, a)
+
+
+def _twice(x: Expr, k: Expr, current: Expr, before: Expr) -> Expr:
+    return ops.subtract(ops.multiply(ops.multiply(x, 2.0), current), before)
+
+
+for _letter, (_a, _b) in _CHEBYSHEV.items():
+    _declare_polynomial(f"special_chebyshev_polynomial_{_letter}", _linear(_a, _b), _twice)
+    _declare_polynomial(f"special_shifted_chebyshev_polynomial_{_letter}", _linear(_a, _b), _twice, shifts=True)
+_declare_polynomial(
+    "special_hermite_polynomial_h",
+    _linear(2.0, 0.0),
+    lambda x, k, current, before: ops.multiply(ops.subtract(ops.multiply(x, current), ops.multiply(k, before)), 2.0),
+)
+_declare_polynomial(
+    "special_hermite_polynomial_he",
+    _linear(1.0, 0.0),
+    lambda x, k, current, before: ops.subtract(ops.multiply(x, current), ops.multiply(k, before)),
+)
+_declare_polynomial(
+    "special_laguerre_polynomial_l",
+    _linear(-1.0, 1.0),
+    lambda x, k, current, before: ops.divide(
+        ops.subtract(
+            ops.multiply(ops.subtract(ops.add(ops.multiply(k, 2.0), 1.0), x), current), ops.multiply(k, before)
+        ),
+        ops.add(k, 1.0),
+    ),
+)
+_declare_polynomial(
+    "special_legendre_polynomial_p",
+    _linear(1.0, 0.0),
+    lambda x, k, current, before: ops.divide(
+        ops.subtract(
+            ops.multiply(ops.multiply(ops.add(ops.multiply(k, 2.0), 1.0), x), current), ops.multiply(k, before)
+        ),
+        ops.add(k, 1.0),
+    ),
+)
+
+
+@converts("mvlgamma", "special_multigammaln")
+def _mvlgamma(node: Node, self: Expr, p: int) -> Expr:
+    if not 1 <= p <= 64:
+        raise RelvmUnsupportedError(f"p is {p}, expected 1 to 64")
+    x = node.emit(node.cast(float_argument(node, self), F64))
+    total: Expr = ops.add(ops.multiply(x, 0.0), p * (p - 1) / 4 * math.log(math.pi))
+    for i in range(p):
+        total = node.emit(ops.add(total, lgamma(node.emit, node.emit(ops.subtract(x, i / 2)))))
+    return total
+
+
+refuses(
+    "this special function is not supported",
+    *("igamma", "igammac", "special_gammainc", "special_gammaincc", "special_erfcx", "special_log_ndtr"),
+    *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1", "special_airy_ai"),
+    *("special_modified_bessel_k0", "special_modified_bessel_k1", "special_spherical_bessel_j0"),
+    *("special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
+)

@@ -1,0 +1,173 @@
+"""Import of PyTorch modules and exported programs in memory.  Only this file needs PyTorch."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, resources, shortened
+from relvm.frontend.torch.importer import import_program, with_weights
+from relvm.frontend.torch.program import Program
+from relvm.frontend.torch.read_program import program_of_json
+from relvm.frontend.torch.registry import full_name, supported_operators
+from relvm.frontend.weights import Weights
+from relvm.ir.expr import Module
+
+_PLACE = "model"
+
+
+def from_torch(
+    model: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    weights: Weights | str | os.PathLike[str] | None = None,
+    decompose: bool = True,
+) -> Module:
+    """Import a PyTorch module, function or exported program.  This needs PyTorch.
+
+    The parameters of the module become constants, whose memory is shared where it is contiguous and on the CPU.
+
+    Parameters
+    ----------
+    model
+        A torch.nn.Module or a function, which torch.export.export traces, or a torch.export.ExportedProgram.
+    args, kwargs
+        Example arguments, if `model` is not an exported program.
+    dynamic_shapes
+        The sizes that are not fixed, as for torch.export.export.
+    weights
+        As for `from_pt2`.
+    decompose
+        Whether operators that relvm does not have are decomposed, and updates in place replaced by new tensors, by
+        ExportedProgram.run_decompositions.  False leaves the program as it is.
+
+    Returns
+    -------
+    Module
+        A module with the function `main`, as for `from_pt2`.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        PyTorch is not installed, or relvm does not support some operators.  The message lists them all.
+    RelvmTypeError
+        `model` is none of these.
+    RelvmArgumentError
+        `args`, `kwargs` or `dynamic_shapes` are given for an exported program.
+    """
+    export = _export()
+    if isinstance(model, export.ExportedProgram):
+        if args or kwargs or dynamic_shapes is not None:
+            raise RelvmArgumentError("from_torch: args, kwargs and dynamic_shapes are part of the exported program")
+        program = model
+    else:
+        module = _as_module(model)
+        program = export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False)
+    if decompose:
+        program = program.run_decompositions(_decompositions())
+    with resources("from_torch"):
+        return import_program(with_weights(program_of(program), weights))
+
+
+def _export() -> Any:
+    try:
+        import torch.export
+    except ImportError as error:
+        raise RelvmUnsupportedError(
+            f"from_torch needs PyTorch, which cannot be imported ({error}); install torch, or read a file that"
+            " torch.export.save wrote with from_pt2"
+        ) from None
+    return torch.export
+
+
+def _as_module(model: Any) -> Any:
+    import torch
+
+    if isinstance(model, torch.nn.Module):
+        return model
+    if not callable(model):
+        raise RelvmTypeError(
+            f"from_torch: model is {type(model).__name__}, expected a torch.nn.Module, a function or an ExportedProgram"
+        )
+
+    class Function(torch.nn.Module):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return model(*args, **kwargs)
+
+    return Function()
+
+
+def _decompositions() -> Any:
+    """Return the decompositions of PyTorch without those of operators that relvm has."""
+    import torch.export
+
+    table = torch.export.default_decompositions()
+    own = frozenset(supported_operators())
+    for operator in list(table):
+        if full_name(str(operator)) in own:
+            del table[operator]
+    return table
+
+
+def program_of(program: Any) -> Program:
+    """Return an exported program in the form that the reader of files returns.
+
+    program: a torch.export.ExportedProgram.
+    """
+    from torch._export.serde.serialize import ExportedProgramSerializer, _to_json_bytes
+
+    serializer = ExportedProgramSerializer()
+    known = inspect.signature(serializer.serialize).parameters
+    names = ("serialize_state_dict", "serialize_constants", "serialize_example_inputs")
+    serialized = serializer.serialize(program, **{name: False for name in names if name in known})
+    tensors: dict[str, np.ndarray] = {}
+    refused: dict[str, str] = {}
+    for name, tensor in {**program.state_dict, **program.constants}.items():
+        try:
+            tensors[name] = _array_of(tensor)
+        except RelvmUnsupportedError as error:
+            refused[name] = f"{shortened(name)}: {error}"
+    value = json.loads(_to_json_bytes(serialized.exported_program))
+    return program_of_json(value, tensors, refused, _PLACE)
+
+
+def _array_of(tensor: Any) -> np.ndarray:
+    """Return the elements of a tensor.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        It is not a dense tensor of a dtype that relvm has.
+    """
+    import ml_dtypes
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        raise RelvmUnsupportedError(f"objects of the class {type(tensor).__name__} are not supported")
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
+        raise RelvmUnsupportedError(
+            f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
+        )
+    plain = tensor.detach().cpu().resolve_neg().contiguous()
+    foreign = {
+        torch.bfloat16: ml_dtypes.bfloat16,
+        torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
+        torch.float8_e5m2: ml_dtypes.float8_e5m2,
+        torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
+        torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
+    }
+    if plain.dtype in foreign:
+        raw = plain.view(torch.int16 if plain.dtype == torch.bfloat16 else torch.uint8)
+        array = raw.numpy().view(foreign[plain.dtype])
+    else:
+        array = plain.numpy()
+    array = array.view()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,240 @@
+"""Write the exported programs in tests/frontend/pt2, with inputs and the results of PyTorch.  This needs torch.
+
+Run `python -P tests/frontend/torch_fixtures.py` after a change of a program.  `NAME.pt2` is the program as
+torch.export.export returns it, and `NAME.core.pt2` the same program after run_decompositions().  `NAME.npz` contains
+inputs x0, x1... and results y0, y1... for each of several calls: `0_x0`, `0_y0`, `1_x0`...
+
+The archives are compressed, except mlp.pt2, because torch.export.save stores everything uncompressed.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.export import Dim
+
+FOLDER = Path(__file__).resolve().parent / "pt2"
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(6, 16), nn.GELU(), nn.Linear(16, 3))
+
+    def forward(self, x):
+        return self.layers(x).softmax(-1)
+
+
+class Cnn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4)
+        self.second = nn.Conv2d(4, 6, 3, stride=2, groups=2, bias=False)
+        self.head = nn.Linear(6, 5)
+
+    def forward(self, image):
+        x = torch.relu(self.norm(self.first(image)))
+        x = nn.functional.max_pool2d(x, 2)
+        x = nn.functional.adaptive_avg_pool2d(self.second(x), 1)
+        return {"scores": self.head(x.flatten(1)), "features": x}
+
+
+class Transformer(nn.Module):
+    """A decoder block with a causal mask, rotary positions and a tied output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(11, 16)
+        self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.norms = nn.ModuleList([nn.LayerNorm(16), nn.RMSNorm(16)])
+        self.up, self.down = nn.Linear(16, 32), nn.Linear(32, 16)
+        self.register_buffer("frequencies", 10.0 ** -torch.arange(0, 4, dtype=torch.float32), persistent=False)
+
+    def rotated(self, x):
+        angles = torch.arange(x.shape[-2], dtype=torch.float32)[:, None] * self.frequencies
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1)
+
+    def forward(self, ids):
+        batch, length = ids.shape
+        x = self.tokens(ids)
+        q, k, v = (part.view(batch, length, 2, 8).transpose(1, 2) for part in self.qkv(self.norms[0](x)).split(16, -1))
+        seen = nn.functional.scaled_dot_product_attention(self.rotated(q), self.rotated(k), v, is_causal=True)
+        x = x + self.out(seen.transpose(1, 2).reshape(batch, length, 16))
+        x = x + self.down(nn.functional.silu(self.up(self.norms[1](x))))
+        return x @ self.tokens.weight.t()
+
+
+class ControlFlow(nn.Module):
+    """cond, while_loop, scan and map."""
+
+    def forward(self, x, limit):
+        doubled = torch.cond(x.sum() > 0, lambda a: a * 2, lambda a: a - 1, (x,))
+        count, halved = torch.while_loop(
+            lambda i, a: (a.abs().max() > limit) & (i < 50), lambda i, a: (i + 1, a / 2), (torch.tensor(0), doubled)
+        )
+        from torch._higher_order_ops.map import map as map_over
+        from torch._higher_order_ops.scan import scan
+
+        total, sums = scan(lambda carry, row: (carry + row, carry * row), torch.zeros_like(x[0]), x)
+        return count, halved, total, sums, map_over(lambda row, other: row.sin() + other.sum(), x, limit)
+
+
+class State(nn.Module):
+    """Buffers and an input that are changed in place, also through views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("cache", torch.zeros(4, 3))
+
+    def forward(self, x, at):
+        self.count.add_(1)
+        self.cache[at] = x
+        self.cache[1:3, 0].mul_(2)
+        x += 1
+        y = self.cache.clone()
+        row = y[0]
+        y.relu_()
+        row.add_(10)
+        return y, self.cache.sum() + self.count
+
+
+class Sizes(nn.Module):
+    """Sizes in expressions, sizes that depend on data, and scalars of sizes."""
+
+    def forward(self, x, pair):
+        n = x.shape[0]
+        found = x[:, 0].nonzero()
+        kept = x[x > 0]
+        count = (x[:, 0] > 0).sum().item()
+        torch._check(count >= 1)
+        scaled = x * (n**0.5) / n
+        halves = x.reshape(n // 2, 2, -1)[:, 1]
+        return found, kept.sum(), torch.ones(count), scaled, halves, pair["a"] + torch.arange(n * 2), n
+
+
+class Lstm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(8, 2)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return self.gru(y)[0], h, c
+
+
+class Dtypes(nn.Module):
+    """Promotion: integers, bools, half floats, numbers."""
+
+    def forward(self, i, b, h, f):
+        return (
+            i / 2, i // 3, i % 3, i * 2.5, b + i, b & (i > 1), h * 2 + f[0], h.sum(), i.sum(), b.sum(), f * i,
+            torch.where(b, i, 0.5), i.to(torch.uint8), f.to(torch.int32), i**2, 2**f, -h, torch.clamp(i, max=2.5),
+        )  # fmt: skip
+
+
+def _batch(*shapes: tuple[int, ...]) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda generator: tuple(torch.randn(shape, generator=generator) for shape in shapes)
+
+
+def _sizes(n: int) -> Callable[[torch.Generator], tuple[Any, ...]]:
+    return lambda g: (torch.randn(n, 4, generator=g), {"a": torch.randint(0, 9, (2 * n,), generator=g)})
+
+
+def _dtypes(generator: torch.Generator) -> tuple[torch.Tensor, ...]:
+    i = torch.tensor([-7, -2, 0, 3, 5])
+    b = torch.tensor([True, False, True, True, False])
+    f = torch.randn(5, generator=generator)
+    return i, b, f.to(torch.bfloat16), f
+
+
+N, T = Dim("n", min=2, max=64), Dim("t", min=2, max=32)
+# The module, example inputs for each call, of which the first is exported, and dynamic shapes.
+PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any, ...]]], Any]] = {
+    "mlp": (Mlp(), [_batch((3, 6)), _batch((7, 6))], ({0: N},)),
+    "cnn": (Cnn().eval(), [_batch((2, 3, 9, 9)), _batch((3, 3, 9, 9))], ({0: N},)),
+    "transformer": (
+        Transformer(),
+        [
+            lambda g: (torch.randint(0, 11, (2, 5), generator=g),),
+            lambda g: (torch.randint(0, 11, (3, 8), generator=g),),
+        ],
+        ({0: N, 1: T},),
+    ),
+    "control_flow": (
+        ControlFlow(),
+        [lambda g: (torch.ones(4, 3), torch.tensor(0.25)), lambda g: (-torch.ones(5, 3), torch.tensor(0.5))],
+        ({0: N}, None),
+    ),
+    "state": (State(), [lambda g: (torch.ones(2, 3), torch.tensor([1, 3]))], None),
+    "sizes": (Sizes(), [_sizes(6), _sizes(4)], ({0: 2 * Dim("m", min=2)}, {"a": {0: 4 * Dim("m", min=2)}})),
+    "lstm": (Lstm(), [_batch((3, 5, 3))], None),
+    "dtypes": (Dtypes(), [_dtypes], None),
+}
+
+
+def _arrays(prefix: str, tree: Any) -> dict[str, np.ndarray]:
+    found = {}
+    for at, leaf in enumerate(torch.utils._pytree.tree_leaves(tree)):
+        value = leaf.detach() if isinstance(leaf, torch.Tensor) else torch.tensor(leaf)
+        found[f"{prefix}{at}"] = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy().copy()
+    return found
+
+
+def _save(program: Any, path: Path, compression: int) -> None:
+    data = io.BytesIO()
+    torch.export.save(program, data)
+    if compression == zipfile.ZIP_STORED:
+        path.write_bytes(data.getvalue())
+        return
+    with zipfile.ZipFile(data) as source, zipfile.ZipFile(path, "w", compression, compresslevel=9) as target:
+        for name in source.namelist():
+            if "sample_inputs" not in name:
+                info = zipfile.ZipInfo(name)
+                info.compress_type = compression
+                target.writestr(info, source.read(name))
+
+
+def main(pattern: str = "") -> None:
+    """Write the programs whose names contain a pattern."""
+    logging.disable(logging.WARNING)
+    FOLDER.mkdir(exist_ok=True)
+    for name, (module, inputs, dynamic_shapes) in PROGRAMS.items():
+        if pattern not in name:
+            continue
+        torch.manual_seed(0)
+        for parameter in module.parameters():
+            torch.nn.init.normal_(parameter, std=0.4)
+        generator = torch.Generator().manual_seed(1)
+        calls = [make(generator) for make in inputs]
+        example = torch.utils._pytree.tree_map(torch.clone, calls[0])
+        before = {key: value.clone() for key, value in module.state_dict().items()}
+        program = torch.export.export(module, example, dynamic_shapes=dynamic_shapes, strict=False)
+        stored = zipfile.ZIP_STORED if name == "mlp" else zipfile.ZIP_DEFLATED
+        _save(program, FOLDER / f"{name}.pt2", stored)
+        _save(program.run_decompositions(), FOLDER / f"{name}.core.pt2", zipfile.ZIP_DEFLATED)
+        arrays: dict[str, np.ndarray] = {}
+        for number, call in enumerate(calls):
+            module.load_state_dict(before)
+            arrays |= _arrays(f"{number}_x", torch.utils._pytree.tree_map(torch.clone, call))
+            arrays |= _arrays(f"{number}_y", module(*call))
+            if name == "state":
+                changed = [module.count, module.cache, call[0]]
+                arrays |= {f"{number}_z{at}": value.numpy().copy() for at, value in enumerate(changed)}
+        np.savez_compressed(FOLDER / f"{name}.npz", **arrays)
+        print(name, sum(file.stat().st_size for file in FOLDER.glob(f"{name}.*")), "bytes")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
