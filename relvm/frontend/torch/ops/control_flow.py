@@ -7,11 +7,13 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.control_flow import if_else, while_loop
+from relvm.frontend.torch.element_types import dtype_of_scalar_type
 from relvm.frontend.torch.ops.shapes import concatenated, selected
 from relvm.frontend.torch.program import Graph
 from relvm.frontend.torch.registry import Node, converter_for, converts, reason_for_refusal, refuses, shape_of
 from relvm.ir.dtypes import BOOL, F64, I64
-from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, Tuple, TupleItem, prim
+from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, TupleItem, prim
 from relvm.ir.symbolic import AnyDim, Dim
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 
@@ -28,9 +30,8 @@ def _as_value(value: Any) -> Expr:
     raise RelvmUnsupportedError(f"a graph with a result of the type {type(value).__name__} is not supported")
 
 
-def _packed(values: Sequence[Any]) -> Expr:
-    found = [_as_value(value) for value in values]
-    return found[0] if len(found) == 1 else Tuple(tuple(found))
+def _as_values(values: Sequence[Any]) -> list[Expr]:
+    return [_as_value(value) for value in values]
 
 
 def _unpacked(node: Node, value: Expr, count: int) -> tuple[Any, ...]:
@@ -76,10 +77,11 @@ def _cond(node: Node, pred: Any, true_graph: Graph, false_graph: Graph, operands
     count = len(true_graph.outputs)
     if not count:
         raise RelvmUnsupportedError("a branch without results is not supported")
-    value = importer.builder.if_(
+    value = if_else(
+        importer.builder,
         chosen,
-        lambda: _packed(importer.run_graph(true_graph, args)),
-        lambda: _packed(importer.run_graph(false_graph, args)),
+        lambda: _as_values(importer.run_graph(true_graph, args)),
+        lambda: _as_values(importer.run_graph(false_graph, args)),
     )
     return _unpacked(node, value, count)
 
@@ -90,37 +92,34 @@ def _loop(
     condition: Callable[[list[Any]], Any],
     body: Callable[[list[Any]], Sequence[Any]],
 ) -> tuple[Any, ...]:
-    """Run a loop as a tail-recursive function, which runs in constant stack space.
+    """Run a loop.
 
     state: the initial values: tensors, and integers and sizes, which become scalars.
     condition, body: functions of the state that emit their code.
     """
-    importer, builder = node.importer, node.importer.builder
-    initial = [_as_value(value) for value in state]
+    importer = node.importer
+    initial = _as_values(state)
     types = [_state_type(value.type) for value in initial]
-    result = types[0] if len(types) == 1 else TupleType(tuple(types))
+    current: list[Any] = []  # the state of an iteration, with integers as sizes
 
-    def loop(recurse: Expr, *values: Expr) -> Expr:
-        current = [_as_size(node, value) for value in values]
+    def goes_on(*values: Expr) -> Expr:
+        current[:] = [_as_size(node, value) for value in values]
         go = _condition(node, condition(current))
+        return prim(go) if isinstance(go, bool) else go
 
-        def again() -> Expr:
-            results = [_as_value(value) for value in body(current)]
-            if len(results) != len(types):
-                raise RelvmFormatError(f"the body returns {len(results)} values, expected {len(types)}")
-            shaped = [
-                importer.with_shape(value, type_.shape)
-                if isinstance(type_, TensorType) and type_.shape is not None
-                else value
-                for value, type_ in zip(results, types, strict=True)
-            ]
-            return builder.call(recurse, *shaped)
+    def iteration(*values: Expr) -> list[Expr]:
+        results = _as_values(body(current))
+        if len(results) != len(types):
+            raise RelvmFormatError(f"the body returns {len(results)} values, expected {len(types)}")
+        return [
+            importer.with_shape(value, type_.shape)
+            if isinstance(type_, TensorType) and type_.shape is not None
+            else value
+            for value, type_ in zip(results, types, strict=True)
+        ]
 
-        return builder.if_(prim(go) if isinstance(go, bool) else go, again, lambda: _packed(values))
-
-    names = [(f"state_{i}", type_) for i, type_ in enumerate(types)]
-    function = builder.local_function(names, loop, result, name="loop", recursive=True)
-    return _unpacked(node, builder.call(function, *initial), len(types))
+    params = [(f"state_{i}", type_) for i, type_ in enumerate(types)]
+    return _unpacked(node, while_loop(importer.builder, initial, params, goes_on, iteration), len(types))
 
 
 def _state_type(type_: Type | None) -> Type:
@@ -220,8 +219,6 @@ def _map(node: Node, function: Graph, xs: Any, additional: Any = ()) -> tuple[An
 
 def _output_types(node: Node, graph: Graph, first: int) -> list[TensorType]:
     """Return the types of the results of a graph, from result number `first` on."""
-    from relvm.frontend.torch.element_types import dtype_of_scalar_type
-
     types = []
     for output in graph.outputs[first:]:
         ((kind, content),) = output.items()
