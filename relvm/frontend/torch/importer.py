@@ -7,9 +7,8 @@ constants of the module.  Symbolic sizes become dimension variables.
 from __future__ import annotations
 
 import os
-import re
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -50,12 +49,12 @@ from relvm.frontend.torch.registry import (
 )
 from relvm.frontend.torch.scalar_values import ScalarValue
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
+from relvm.frontend.torch.sizes import SizeContext, identifier
 from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, constant, prim
-from relvm.ir.symbolic import AnyDim, Dim, as_var
-from relvm.ir.types import PrimType, ShapeType, TensorType, Type
-from relvm.ir.value_ranges import LOWER, UPPER
+from relvm.ir.symbolic import AnyDim, Dim
+from relvm.ir.types import PrimType, TensorType, Type
 
 import_converters()
 
@@ -63,8 +62,6 @@ import_converters()
 _MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError)
 _IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy", "requires_grad"))
 _SCALARS = {"as_sym_int": "sym_ints", "as_sym_bool": "sym_bools", "as_sym_float": "sym_floats"}
-_SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
-_LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
 
 
 class _Unimported(Exception):
@@ -154,17 +151,11 @@ class _Scope:
     last_uses: dict[str, int]
 
 
-class Importer(ImportContext):
-    """The import of one program.
-
-    problems: the messages of nodes that could not be imported, in order.
-    sizes: the value of each symbol that is known in the current block.
-    """
+class Importer(SizeContext):
+    """The import of one program."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.problems: dict[str, None] = {}
-        self.sizes: MutableMapping[str, AnyDim] = {}
         self._scope = _Scope({}, {})
         self._position = 0
         self._constants: dict[str, Constant] = {}
@@ -177,12 +168,12 @@ class Importer(ImportContext):
         self.builder.place = program.place
         graph, scope = program.graph, _Scope({}, _last_uses(program.graph))
         params, constants, inputs = self._inputs(graph)
-        attributes = self._bounds()
+        attributes = self.bounds()
         with self.builder.function("main", params) as variables:
-            self._bind_symbols()
+            self.bind_symbols()
             for name, variable in zip(inputs, variables, strict=True):
                 is_size = isinstance(variable.type, PrimType)
-                tensor = variable if is_size else self._with_expressions(graph, name, variable)
+                tensor = variable if is_size else self.with_expressions(graph, name, variable)
                 scope.values[name] = self._size_of(graph, name) if is_size else new_tensor(tensor)
             scope.values.update((name, value and new_tensor(value)) for name, value in constants.items())
             results: list[Expr] = []
@@ -207,7 +198,6 @@ class Importer(ImportContext):
         params: list[tuple[str, Type]] = []
         constants: dict[str, Expr | None] = {}
         inputs: list[str] = []
-        self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
         used = _used_names(graph)
         for spec in self.program.input_specs:
             ((kind, content),) = spec.items()
@@ -215,12 +205,12 @@ class Importer(ImportContext):
                 kind, argument = expect_union(f"{place}: an input", content.get("arg"))
                 if kind == "as_tensor":
                     (name,) = expect_fields(f"{place}: an input", argument, name=str)
-                    params.append((_identifier(name), self._parameter_type(graph, name)))
+                    params.append((identifier(name), self._parameter_type(graph, name)))
                     inputs.append(name)
                 elif kind == "as_sym_int" and isinstance(argument, dict) and isinstance(argument.get("as_name"), str):
                     name = argument["as_name"]
-                    dim = self._parameter_dim(graph.sym_ints[name], name, signed=True)
-                    params.append((_identifier(name), PrimType(I64, dim)))
+                    dim = self.parameter_dim(graph.sym_ints[name], name, signed=True)
+                    params.append((identifier(name), PrimType(I64, dim)))
                     inputs.append(name)
                 elif kind in ("as_sym_bool", "as_sym_float", "as_custom_obj", "as_tensors"):
                     self.problems[f"{place}: an input of the kind {kind} is not supported"] = None
@@ -252,65 +242,12 @@ class Importer(ImportContext):
 
     def _parameter_type(self, graph: Graph, name: str) -> TensorType:
         meta = graph.tensors[name]
-        dims = [self._parameter_dim(size, f"{name}_dim{axis}") for axis, size in enumerate(meta.get("sizes") or ())]
+        dims = [self.parameter_dim(size, f"{name}_dim{axis}") for axis, size in enumerate(meta.get("sizes") or ())]
         try:
             return TensorType(dtype_of_scalar_type(meta.get("dtype")), tuple(dims))
         except RelvmUnsupportedError as error:
             self.problems[f"{self.program.place}: input {shortened(name)}: {error}"] = None
             return TensorType(I64, tuple(dims))
-
-    def _parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
-        """Return a size of a parameter: a number, the variable of a symbol, or a new variable for an expression."""
-        kind, content = expect_union(f"{self.program.place}: a size", size)
-        if kind == "as_int":
-            return _plain_int(content)
-        call = parse_expression(content["expr_str"])
-        if call.name == "Symbol":
-            symbol = symbols_of(call)[0]
-            if symbol not in self.sizes:
-                self.sizes[symbol] = self.new_dim(_identifier(symbol), signed=signed)
-            return self.sizes[symbol]
-        dim = self.new_dim(_identifier(stem), signed=signed)
-        self._parameter_dims.append((call, dim, stem))
-        return dim
-
-    def _bind_symbols(self) -> None:
-        """Give values to the symbols that occur only in expressions, and check all expressions of parameters."""
-        place = self.program.place
-        for call, dim, stem in self._parameter_dims:
-            unknown = sorted({name for name in symbols_of(call) if name not in self.sizes})
-            if len(unknown) > 1:
-                self.problems[f"{place}: the sizes {', '.join(unknown)} have no values"] = None
-                return
-            for symbol in unknown:
-                solved = _solve(call, symbol, self.sizes, dim)
-                if solved is None:
-                    self.problems[f"{place}: the size {stem} is an expression that is not supported"] = None
-                    return
-                self.sizes[symbol] = self.new_dim(_identifier(symbol))
-                shape = self.builder.emit(Shape((solved,)))
-                self.builder.match_cast(shape, ShapeType((self.sizes[symbol],)), _identifier(symbol))
-                self._check_symbol(symbol)
-
-    def _with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
-        """Return a parameter with its declared shape: sizes that are expressions are checked."""
-        shape = self.declared_shape(graph, name)
-        known = tuple(dim for dim in shape if dim is not None)
-        return self.with_shape(variable, known) if len(known) == len(shape) else variable
-
-    def _bounds(self) -> tuple[tuple[str, Any], ...]:
-        """Return the function attributes with the bounds of dimension variables."""
-        limits: dict[str, dict[str, int]] = {LOWER: {}, UPPER: {}}
-        for symbol, (low, high) in self.program.ranges.items():
-            dim = self.sizes.get(symbol)
-            var = None if dim is None else as_var(dim)
-            if var is None:
-                continue
-            low = 0 if low is None or low <= _SMALLEST_CHECKED else low
-            high = _LARGEST_SIZE if high is None or high >= _LARGEST_SIZE else high
-            if low > 0 or high < _LARGEST_SIZE:
-                limits[LOWER][var.name], limits[UPPER][var.name] = low, high
-        return tuple((kind, tuple(found.items())) for kind, found in limits.items() if found)
 
     def _results(self, graph: Graph, scope: _Scope) -> list[Expr | None]:
         """Import the main graph.  Return the outputs, and then the new values of what the program changes."""
@@ -595,7 +532,7 @@ class Importer(ImportContext):
         RelvmTypeError
             The types contradict each other.
         """
-        value = self.emit(value, _identifier(name))
+        value = self.emit(value, identifier(name))
         type_ = value.type
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"the result is {type_}, expected a tensor")
@@ -607,11 +544,11 @@ class Importer(ImportContext):
         actual = type_.shape or (None,) * len(sizes)
         shape: list[AnyDim] = []
         for axis, (size, dim) in enumerate(zip(sizes, actual, strict=True)):
-            expected = self._declared_dim(size)
+            expected = self.declared_dim(size)
             if expected is None:
-                symbol = self._new_symbol(size)
+                symbol = self.new_symbol(size)
                 if dim is None:
-                    dim = self.new_dim(_identifier(symbol or f"{name}_dim{axis}"))
+                    dim = self.new_dim(identifier(symbol or f"{name}_dim{axis}"))
                 if symbol:
                     self.sizes[symbol] = dim
                 expected = dim
@@ -621,39 +558,6 @@ class Importer(ImportContext):
                 )
             shape.append(dim if isinstance(dim, int) else expected)
         return self.with_shape(value, shape)
-
-    def _check_symbol(self, symbol: str) -> None:
-        """Check at run time that a symbol, which the sizes of parameters determine, is in its range.
-
-        For symbols that the program computes, it contains assertions.
-        """
-        low, high = self.program.ranges.get(symbol, (None, None))
-        dim = self.sizes.get(symbol)
-        if dim is None:
-            return
-        if low is not None and low > -_LARGEST_SIZE:
-            self.require("at_most", low, dim, f"expected {symbol} to be at least {{}}, got {{}}")
-        if high is not None and high < _LARGEST_SIZE:
-            self.require("at_most", dim, high, f"{symbol} is {{}}, expected at most {{}}")
-
-    def declared_shape(self, graph: Graph, name: str) -> tuple[AnyDim | None, ...]:
-        return tuple(self._declared_dim(size) for size in graph.tensors[name].get("sizes") or ())
-
-    def _declared_dim(self, size: Any) -> AnyDim | None:
-        """Return a declared size, or None if it is not known, or is an expression that sizes cannot have."""
-        kind, content = expect_union(f"{self.program.place}: a size", size)
-        if kind == "as_int":
-            return _plain_int(content)
-        try:
-            return as_size(_parsed(content["expr_str"]), self.sizes)
-        except (KeyError, RelvmUnsupportedError):
-            return None
-
-    def _new_symbol(self, size: Any) -> str:
-        """Return the symbol that a declared size consists of, or "" if it is another expression."""
-        content = size.get("as_expr")
-        call = _parsed(content["expr_str"]) if isinstance(content, dict) else None
-        return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""
 
     # ---- arguments ----
 
@@ -728,11 +632,6 @@ def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
 
 
-@cache
-def _parsed(text: str) -> Any:
-    return parse_expression(text)
-
-
 def _find_converter(target: str) -> tuple[Converter | None, str | None]:
     """Return the converter of an operator.
 
@@ -799,37 +698,13 @@ def _used_names(graph: Graph) -> set[str]:
     return set(_last_uses(graph))
 
 
-def _plain_int(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise RelvmFormatError(f"expected a size, got {shortened(repr(value))}")
-    return value
-
-
 def _class_of(content: Any) -> str:
     argument = content.get("arg")
     return shortened(str(argument.get("class_fqn"))) if isinstance(argument, dict) else "unknown"
 
 
-def _identifier(name: str) -> str:
-    """Return `name` with characters that an identifier cannot have replaced by _."""
-    text = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return (text if text and not text[0].isdigit() else f"_{text}")[:100]
-
-
 def _with_place(message: str, here: str, place: str) -> str:
     return message if message.startswith(place) else f"{here}: {message}"
-
-
-def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:
-    """Return the value of a symbol for which a linear expression has a value, or None if it is not linear."""
-    try:
-        at = [as_size(call, {**sizes, symbol: number}) for number in (0, 1, 2)]
-    except (KeyError, RelvmUnsupportedError):
-        return None
-    step = at[1] - at[0]
-    if not isinstance(step, int) or step == 0 or at[2] - at[1] != step:
-        return None
-    return (value - at[0]) // step
 
 
 def _as_output(importer: ImportContext, value: Any) -> Expr:

@@ -1,0 +1,149 @@
+"""The sizes of an exported program: symbols, expressions and the ranges in which they must be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from functools import cache
+from typing import Any
+
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.frontend.torch.context import ImportContext
+from relvm.frontend.torch.program import Graph, Program, expect_union
+from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
+from relvm.ir.expr import Expr, Shape
+from relvm.ir.symbolic import AnyDim, as_var
+from relvm.ir.types import ShapeType
+from relvm.ir.value_ranges import LOWER, UPPER
+
+_SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
+_LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
+
+
+class SizeContext(ImportContext):
+    """The part of the importer that knows sizes.
+
+    problems: the messages about what could not be imported, in order.
+    sizes: the value of each symbol that is known in the current block.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.problems: dict[str, None] = {}
+        self.sizes: MutableMapping[str, AnyDim] = {}
+        self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
+
+    def parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
+        """Return a size of a parameter: a number, the variable of a symbol, or a new variable for an expression."""
+        kind, content = expect_union(f"{self.program.place}: a size", size)
+        if kind == "as_int":
+            return _plain_int(content)
+        call = parse_expression(content["expr_str"])
+        if call.name == "Symbol":
+            symbol = symbols_of(call)[0]
+            if symbol not in self.sizes:
+                self.sizes[symbol] = self.new_dim(identifier(symbol), signed=signed)
+            return self.sizes[symbol]
+        dim = self.new_dim(identifier(stem), signed=signed)
+        self._parameter_dims.append((call, dim, stem))
+        return dim
+
+    def bind_symbols(self) -> None:
+        """Give values to the symbols that occur only in expressions, and check all expressions of parameters."""
+        place = self.program.place
+        for call, dim, stem in self._parameter_dims:
+            unknown = sorted({name for name in symbols_of(call) if name not in self.sizes})
+            if len(unknown) > 1:
+                self.problems[f"{place}: the sizes {', '.join(unknown)} have no values"] = None
+                return
+            for symbol in unknown:
+                solved = _solve(call, symbol, self.sizes, dim)
+                if solved is None:
+                    self.problems[f"{place}: the size {stem} is an expression that is not supported"] = None
+                    return
+                self.sizes[symbol] = self.new_dim(identifier(symbol))
+                shape = self.builder.emit(Shape((solved,)))
+                self.builder.match_cast(shape, ShapeType((self.sizes[symbol],)), identifier(symbol))
+                self._check_symbol(symbol)
+
+    def with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
+        """Return a parameter with its declared shape: sizes that are expressions are checked."""
+        shape = self.declared_shape(graph, name)
+        known = tuple(dim for dim in shape if dim is not None)
+        return self.with_shape(variable, known) if len(known) == len(shape) else variable
+
+    def bounds(self) -> tuple[tuple[str, Any], ...]:
+        """Return the function attributes with the bounds of dimension variables."""
+        limits: dict[str, dict[str, int]] = {LOWER: {}, UPPER: {}}
+        for symbol, (low, high) in self.program.ranges.items():
+            dim = self.sizes.get(symbol)
+            var = None if dim is None else as_var(dim)
+            if var is None:
+                continue
+            low = 0 if low is None or low <= _SMALLEST_CHECKED else low
+            high = _LARGEST_SIZE if high is None or high >= _LARGEST_SIZE else high
+            if low > 0 or high < _LARGEST_SIZE:
+                limits[LOWER][var.name], limits[UPPER][var.name] = low, high
+        return tuple((kind, tuple(found.items())) for kind, found in limits.items() if found)
+
+    def _check_symbol(self, symbol: str) -> None:
+        """Check at run time that a symbol, which the sizes of parameters determine, is in its range.
+
+        For symbols that the program computes, it contains assertions.
+        """
+        low, high = self.program.ranges.get(symbol, (None, None))
+        dim = self.sizes.get(symbol)
+        if dim is None:
+            return
+        if low is not None and low > -_LARGEST_SIZE:
+            self.require("at_most", low, dim, f"expected {symbol} to be at least {{}}, got {{}}")
+        if high is not None and high < _LARGEST_SIZE:
+            self.require("at_most", dim, high, f"{symbol} is {{}}, expected at most {{}}")
+
+    def declared_shape(self, graph: Graph, name: str) -> tuple[AnyDim | None, ...]:
+        return tuple(self.declared_dim(size) for size in graph.tensors[name].get("sizes") or ())
+
+    def declared_dim(self, size: Any) -> AnyDim | None:
+        """Return a declared size, or None if it is not known, or is an expression that sizes cannot have."""
+        kind, content = expect_union(f"{self.program.place}: a size", size)
+        if kind == "as_int":
+            return _plain_int(content)
+        try:
+            return as_size(_parsed(content["expr_str"]), self.sizes)
+        except (KeyError, RelvmUnsupportedError):
+            return None
+
+    def new_symbol(self, size: Any) -> str:
+        """Return the symbol that a declared size consists of, or "" if it is another expression."""
+        content = size.get("as_expr")
+        call = _parsed(content["expr_str"]) if isinstance(content, dict) else None
+        return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""
+
+
+@cache
+def _parsed(text: str) -> Any:
+    return parse_expression(text)
+
+
+def _plain_int(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise RelvmFormatError(f"expected a size, got {shortened(repr(value))}")
+    return value
+
+
+def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:
+    """Return the value of a symbol for which a linear expression has a value, or None if it is not linear."""
+    try:
+        at = [as_size(call, {**sizes, symbol: number}) for number in (0, 1, 2)]
+    except (KeyError, RelvmUnsupportedError):
+        return None
+    step = at[1] - at[0]
+    if not isinstance(step, int) or step == 0 or at[2] - at[1] != step:
+        return None
+    return (value - at[0]) // step
+
+
+def identifier(name: str) -> str:
+    """Return `name` with characters that an identifier cannot have replaced by _."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return (text if text and not text[0].isdigit() else f"_{text}")[:100]
