@@ -45,6 +45,7 @@ RUNTIME_FILES = (
     "relvm/frontend/onnx_info.py",
     "relvm/frontend/onnx_messages.py",
     "relvm/frontend/stablehlo_file.py",
+    "relvm/frontend/torch_file.py",
     "relvm/installation.py",
     "relvm/model.py",
     "relvm/numpy_dtypes.py",

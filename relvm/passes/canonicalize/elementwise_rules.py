@@ -13,8 +13,9 @@ import numpy as np
 
 from relvm import ops
 from relvm.ir.dtypes import DType, dtype_of
-from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
+from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var, constant
 from relvm.ir.operator import Operator
+from relvm.ir.types import TensorType
 from relvm.kernels.lowering_rules import Pointwise
 from relvm.passes.canonicalize.rule import Definitions, Rewrite, Rule, all_equal, find_call, number
 
@@ -66,6 +67,72 @@ def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
         if simpler.type == call.type:
             return simpler
     return None
+
+
+def uniform_argument(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Replace a constant argument whose elements are all the same by a scalar, if the operator broadcasts it:
+
+    multiply(x, const(f32[128], [2, 2, ...]))   ->   multiply(x, 2)
+    """
+    for at, arg in enumerate(call.args):
+        if (element := _uniform_element(arg)) is not None:
+            simpler = call.op(*_replace_argument(call.args, at, element), **dict(call.attributes))
+            if simpler.type == call.type:
+                return simpler
+    return None
+
+
+def _uniform_element(arg: Expr) -> Constant | None:
+    """Return the element of a constant with several elements that all have the same bits, otherwise None."""
+    if not isinstance(arg, Constant) or arg.value.size < 2 or arg.value.dtype.itemsize not in (1, 2, 4, 8):
+        return None
+    if arg.value.dtype.hasobject:
+        return None
+    flat = arg.value.reshape(-1)
+    bits = flat.view(f"u{flat.itemsize}")
+    if bits[0] != bits[-1] or (bits != bits[0]).any():
+        return None
+    return constant(flat[:1].reshape(()).copy())
+
+
+def softmax_by_parts(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Recognize a softmax:
+
+    e = exp(subtract(x, max(x, axis)));  divide(e, sum(e, axis))   ->   softmax(x, axis)
+    """
+    powers, total = call.args
+    exponential = find_call(definitions, powers, ops.exp)
+    shifted = None if exponential is None else find_call(definitions, exponential.args[0], ops.subtract)
+    if shifted is None:
+        return None
+    added = find_call(definitions, total, ops.add)
+    if added is not None and all_equal(added.args[1], 0):  # a sum of powers is not -0
+        total = added.args[0]
+    x, largest = shifted.args
+    axis = _reduced_axis(total, ops.sum, powers, definitions)
+    if axis is None or axis != _reduced_axis(largest, ops.max, x, definitions):
+        return None
+    return ops.softmax(x, axis=axis)
+
+
+def _reduced_axis(expr: Expr, reduction: Operator, x: Expr, definitions: Definitions) -> int | None:
+    """Return the axis if `expr` is the reduction of x along one axis, which remains with size 1, otherwise None."""
+    shape = x.tensor_type.shape if isinstance(x.type, TensorType) else None
+    if shape is None:
+        return None
+    found = find_call(definitions, expr, reduction)
+    if found is None and (view := find_call(definitions, expr, ops.reshape, ops.expand_dims)) is not None:
+        inner = find_call(definitions, view.args[0], ops.add)
+        reduced = inner.args[0] if inner is not None and all_equal(inner.args[1], 0) else view.args[0]
+        found = find_call(definitions, reduced, reduction)
+    if found is None or found.args[0] is not x:
+        return None
+    axes = dict(found.attributes)["axes"]
+    if axes is None or len(axes) != 1:
+        return None
+    axis = axes[0] % len(shape)
+    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    return axis if expr.tensor_type.shape == kept else None
 
 
 def _without_broadcast(arg: Expr, definitions: Definitions) -> Expr:
@@ -120,10 +187,13 @@ def rules_of(f: Operator) -> Iterator[Rule]:
     yield from (rewrite for rewrite in _REWRITES if rewrite.pattern.op is f)
     if f is ops.where:
         yield where_with_constant_condition
+    if f is ops.divide:
+        yield softmax_by_parts
     if not isinstance(f.lower, Pointwise) or f is ops.broadcast_to:
         return
     if len(f.parameters) > 1:
         yield broadcast_argument
+        yield uniform_argument
     else:
         attributes = {each.name: Var(each.name) for each in f.attributes}
         yield Rewrite(f(ops.broadcast_to(x, s), **attributes), ops.broadcast_to(f(x, **attributes), s))
