@@ -35,7 +35,7 @@ from relvm.tables import DTYPES
 
 _WHEEL_NAME = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._]*[A-Za-z0-9])?)-([0-9A-Za-z.+!]+)-py3-none-any\.whl")
 _VERSION = re.compile(r"([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9.]+)?")
-_DATE = (1980, 1, 1, 0, 0, 0)  # of the files in a wheel: the earliest one that zip can represent
+_DATE = (1980, 1, 1, 0, 0, 0)  # the date of all files in a wheel: the earliest one that zip can represent
 _MODEL = "model.rvm"
 _TAKEN = ("relvm", "numpy", "load", "run")
 _COLUMNS = 100
@@ -64,8 +64,8 @@ def bundle(
     - `run(x, ...)` runs the model on arrays, and returns the output as an array, or several as a tuple.
     - `load(**options)` returns a new `relvm.model.Model`.  The options are those of `relvm.model.load_model`.
 
-    The same executable gives the same bytes, with the same version of relvm.  Native code in the executable runs
-    without `trust_native=True`, because whoever installs a package trusts its code.
+    The output is deterministic: the same executable gives the same bytes, with the same version of relvm.  Native code
+    in the executable runs without `trust_native=True`, because whoever installs a package trusts its code.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def bundle(
     Raises
     ------
     RelvmArgumentError
-        The name of the wheel is not valid, or not even a part of `source` can be the name of a package.
+        The name of the wheel is not valid, or no package name can be derived from `source`.
     RelvmNameError
         The executable has no such function.
     RelvmUnsupportedError
-        The executable contains native code that is not trusted, or this machine cannot run it.
+        The executable contains native code that is not trusted, or that this processor cannot run.
     OSError
         A file cannot be written.
     """
@@ -271,7 +271,7 @@ def _about(value: _Value) -> str:
 
 
 def _described(kind: str) -> str:
-    """Return a type in the words of NumPy: "f32[n, 3]" becomes "array of float32, shape (n, 3)"."""
+    """Return a type in NumPy's notation: "f32[n, 3]" becomes "array of float32, shape (n, 3)"."""
     row = tensor_dtype_row(kind)
     if row is None or not kind.endswith("]"):
         return _escaped(kind) or "object"

@@ -64,8 +64,8 @@ def jit(
     Notes
     -----
     A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
-    belongs to the caller, so the first update copies it.  Donation allows no more than this, and is accepted so that
-    programs for `jax.jit` run unchanged.
+    belongs to the caller, so the first update copies it.  The donate options have no effect.  They are accepted so
+    that programs for `jax.jit` run unchanged.
 
     Examples
     --------
@@ -219,12 +219,12 @@ class Jitted:
         return _complex_array if aval.dtype.kind == "c" else np.asarray
 
     def _as_jax(self, value: Any) -> Any:
-        """Return an array as one of JAX, if JAX has its dtype."""
+        """Return an array as a jax.Array, if JAX has its dtype."""
         return value if value.dtype.name == "float0" else self._jax.numpy.asarray(value)
 
 
 def _signature(leaf: Any) -> Hashable:
-    """Return what JAX traces of a leaf: its shape and dtype, or the name of its type if it is a Python number."""
+    """Return the part of a leaf on which tracing depends: its shape and dtype, or the type of a Python number."""
     if isinstance(leaf, bool | int | float | complex):
         return type(leaf).__name__
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
@@ -233,7 +233,7 @@ def _signature(leaf: Any) -> Hashable:
 
 
 def _argument(leaf: Any, dtype: np.dtype) -> Any:
-    """Return a leaf of the arguments as the model takes it.   dtype: the dtype of the array that represents it."""
+    """Convert a leaf of the arguments to the model's input.   dtype: the dtype of the array that represents it."""
     found = getattr(leaf, "dtype", None)
     if found != dtype and found is not None and is_key(found):
         leaf = import_jax("relvm.jax.jit").random.key_data(leaf)

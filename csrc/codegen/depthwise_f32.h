@@ -232,7 +232,8 @@ static inline RVM_ALWAYS_INLINE void rvm_plane_in_registers(const rvm_plane_taps
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * sums_step) = sum[v];
 }
 
-/* Computes the sums of one plane. */
+/* Computes the depthwise convolution of one plane, up to four vectors at a time.  The last vector may extend past
+   `elements`: `sums` and each row of `masks` have taps->stride elements. */
 static inline void rvm_plane_sums(const rvm_plane_taps *taps, const float *x, const float *weights,
                                   const int32_t *masks, float *sums) {
   const int64_t elements = taps->elements;

@@ -129,7 +129,8 @@ static inline RVM_ALWAYS_INLINE rvm_block_values rvm_read_block(const float *sca
 /* Returns the lowest `bits` bits of each word as a float. */
 static inline RVM_ALWAYS_INLINE rvm_lanes rvm_low_bits(rvm_words words, int bits) {
 #ifdef __AVX512F__
-  /* A permutation uses only the lowest 4 bits of a word: it masks and converts in one instruction. */
+  /* Look up the float in a table of 16 entries.  vpermps uses only the lowest 4 bits of each index, so it masks and
+     converts in one instruction. */
   const int last = (1 << bits) - 1;
   if (bits <= 4)
     return (rvm_lanes)_mm512_permutexvar_ps(

@@ -115,7 +115,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   for (int64_t plane = 0; plane < planes; plane++, x += height * width)
     for (int64_t row = 0; row < rows; row++, out += columns)
       for (int64_t first = 0; first < columns; first += most) {
-        /* a constant if `columns` is one, and one part is enough */
+        /* If `columns` is a compile-time constant and the row is one part, `count` is a compile-time constant, too. */
         const int64_t count = columns <= most ? columns : columns - first < most ? columns - first : most;
         rvm_max_pool_line(args, line, x, height, row * args->stride_y - args->pad_y, first * stride - args->pad_x,
                           (count - 1) * stride + reach + 1);

@@ -1,4 +1,4 @@
-/* host.c: the functions that a WebAssembly module exports to its JavaScript loader (bindings/javascript/relvm.js), in
+/* host.c: the functions that a WebAssembly module exports to its JavaScript loader (csrc/webassembly/relvm.js), in
    addition to some of relvm.h.
 
    A module instance has at most one executable and one machine: the loader creates an instance for each model.  The

@@ -36,10 +36,10 @@ _HEADER = "relvm_selected.h"
 
 
 def export_selective(executable: Executable, path: str | os.PathLike) -> None:
-    """Write a static library that contains the executable, and only what it uses of the runtime.
+    """Write a static library that contains the executable, and only the parts of the runtime that it uses.
 
-    The library has the functions of csrc/include/relvm.h, and `relvm_module_load`, which loads the executable.  Of the
-    builtins, element functions and micro-kernels, it contains those that the executable uses.  An executable that uses
+    The library has the functions of csrc/include/relvm.h, and `relvm_module_load`, which loads the executable.  It
+    contains only the builtins, element functions and micro-kernels that the executable uses.  An executable that uses
     others cannot be loaded: `rvm_executable_load` or `rvm_machine_new` fails with UNSUPPORTED.  Link programs with
     `-Wl,--gc-sections`, which omits the functions that the program does not call.
 

@@ -23,7 +23,7 @@ def result_type(types: Sequence[Type]) -> Type:
 
 
 def if_else(builder: Builder, condition: Expr, then: Branch, orelse: Branch) -> Expr:
-    """Emit a conditional, and return its value: the `as_result` of a branch.
+    """Emit a conditional, and return the results of the branch that runs (as_result).
 
     then, orelse: functions that emit a branch, and return its results.
     """
@@ -31,7 +31,7 @@ def if_else(builder: Builder, condition: Expr, then: Branch, orelse: Branch) -> 
 
 
 def choose(builder: Builder, index: Expr, branches: Sequence[Branch]) -> Expr:
-    """Emit the choice of a branch by an index, and return its value: the `as_result` of the branch.
+    """Emit a switch: run the branch that an index selects, and return its results (as_result).
 
     An index that is out of range selects the last branch.
 
@@ -61,7 +61,7 @@ def while_loop(
     condition: Callable[..., Expr],
     body: Callable[..., Sequence[Expr]],
 ) -> Expr:
-    """Emit a loop, and return the `as_result` of the values that it carries, after the last iteration.
+    """Emit a loop, and return the values that it carries after the last iteration (as_result).
 
     The loop becomes a tail-recursive local function, which runs in constant stack space.
 

@@ -239,7 +239,11 @@ def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
 
 
 def _chebyshev(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Return the value of a Chebyshev series by Clenshaw's recurrence, divided by 2."""
+    """Return c_0 / 2 + sum of c_k T_k(x / 2), by Clenshaw's recurrence.
+
+    coefficients: c_k, in descending order of k.
+    Source: chbevl of the Cephes library.
+    """
     before: Expr = ops.multiply(x, 0.0)
     last = current = before
     for coefficient in coefficients:

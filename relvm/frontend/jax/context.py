@@ -38,7 +38,7 @@ class JaxprContext(Importer):
     def call_jaxpr(self, name: str, jaxpr: Any, operands: Sequence[Expr]) -> list[Expr]:
         """Call a jaxpr, which becomes a private function of the module, and return its results.
 
-        A jaxpr with symbolic sizes is inlined.
+        If the program has symbolic sizes, the jaxpr is inlined instead.
         """
 
     def type_of_value(self, aval: Any) -> Type:

@@ -1,4 +1,4 @@
-"""Converters of the equations whose parameters contain jaxprs: calls, loops and conditionals."""
+"""Converters of the equations whose parameters contain jaxprs: calls, loops, conditionals and cumulative operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relvm.ir.types import PrimType, TupleType, Type
 Converter = Callable[[JaxprContext, Any, list[Expr]], list[Expr]]
 
 _converters: dict[str, Converter] = {}
-# Primitives that cannot be lowered to StableHLO without the process that runs the program.
+# Primitives that relvm refuses, with the reasons.
 REFUSED = {
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "callbacks are not supported"),
     **dict.fromkeys(("infeed", "outfeed"), "communication with the host is not supported"),
@@ -77,7 +77,7 @@ def _call(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[E
 
 @converts("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 def _custom_derivative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """A call of the function itself.  The rules for its derivatives were applied when JAX traced the program."""
+    """Call the primal function.  The rules for its derivatives were applied when JAX traced the program."""
     params = equation.params
     jaxpr = params["call_jaxpr"] if "call_jaxpr" in params else params["fun_jaxpr"]
     return importer.call_jaxpr(_name_of(jaxpr), jaxpr, operands)
@@ -91,7 +91,7 @@ def _name_of(jaxpr: Any) -> str:
 
 @converts("name")
 def _name(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """The value gets the name."""
+    """Name the variable (jax.ad_checkpoint.checkpoint_name)."""
     (x,) = operands
     name = str(equation.params["name"])
     return [importer.builder.renamed(x, name) if name.isidentifier() and name.isascii() else x]
@@ -117,7 +117,9 @@ def _cond(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[E
 
 @converts("while")
 def _while(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """A condition with axes, which vmap makes, states for each element of a batch whether its loop goes on."""
+    """Under vmap, the condition has batch axes: the loop runs while any element's condition is true, and updates only
+    those elements.
+    """
     params = equation.params
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     condition_consts, body_consts, initial = operands[:first], operands[first:second], operands[second:]
@@ -148,7 +150,7 @@ def _while(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[
 
 
 def _selected(importer: JaxprContext, condition: Expr, x: Expr, y: Expr) -> Expr:
-    """Return x where the condition is true, otherwise y.   condition: has the first axes of x and y."""
+    """Return x where the condition is true, otherwise y.   condition: its axes are the leading axes of x and y."""
     if isinstance(x.type, TupleType):
         pairs = zip(importer.fields(x), importer.fields(y), strict=True)
         return Tuple(tuple(_selected(importer, condition, *pair) for pair in pairs), type=x.type)
@@ -194,7 +196,7 @@ def _scalar(size: AnyDim) -> Expr:
 
 
 def _row(importer: JaxprContext, x: Expr, at: Expr) -> Expr:
-    """Return a row of x, which the loop never reads outside."""
+    """Return x[at].   at: always in bounds."""
     if isinstance(x.type, TupleType):
         parts = tuple(_row(importer, part, at) for part in importer.fields(x))
         return Tuple(parts, type=TupleType(tuple(part.type for part in parts)))
@@ -235,7 +237,7 @@ def _cumulative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> 
 
 @converts("cummax", "cummin")
 def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """NaN is larger, and smaller, than any other number."""
+    """Cumulative maximum or minimum.  From the first NaN on, all results are NaN."""
     (x,) = operands
     params = equation.params
     function = "max" if equation.primitive.name == "cummax" else "min"

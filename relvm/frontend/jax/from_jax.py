@@ -42,7 +42,8 @@ def from_jax(
         string such as "b, 3", or a pytree of these that is a prefix of the argument, as in
         `jax.export.symbolic_args_specs`.  A size such as `b` becomes a symbolic dimension of at least 1.
     static_argnums
-        The positions of arguments that are Python values, as for `jax.jit`.
+        The positions of arguments that are Python values, as for `jax.jit`.  Ignored if `function` is the result of
+        `jax.jit`.
     name
         The name of the function in the module.
 
@@ -56,8 +57,10 @@ def from_jax(
     Raises
     ------
     RelvmUnsupportedError
-        JAX is not installed, or relvm does not support some equations.  The message lists them all, with the source
-        lines.
+        JAX is not installed, or relvm does not support some equations.  The message lists up to 100 of them, with the
+        source lines.
+    RelvmTypeError
+        `function` is not callable.
     RelvmArgumentError
         `dynamic` does not fit the arguments.
 
@@ -125,7 +128,9 @@ def import_traced(traced: Any, name: str = "main") -> Module:
 
 
 def _dims(jaxpr: Any) -> tuple[dict[str, AnyDim], list[Any]]:
-    """Return a dimension for each name in the symbolic shapes of the parameters, and the sizes of JAX that they are."""
+    """Return the dimension variable for each name in the symbolic shapes of the parameters, and the symbolic dimensions
+    of JAX in the same order.
+    """
     from jax.export import is_symbolic_dim
 
     found: dict[str, Any] = {}
@@ -138,7 +143,7 @@ def _dims(jaxpr: Any) -> tuple[dict[str, AnyDim], list[Any]]:
 
 
 def _variable(size: Any, name: str) -> Any:
-    """Return the symbolic dimension that is a variable in the scope of another symbolic dimension."""
+    """Return the symbolic dimension `name` of JAX, in the scope of `size`."""
     from jax.export import symbolic_shape
 
     (variable,) = symbolic_shape(name, scope=size.scope)

@@ -1,4 +1,4 @@
-"""Lowering of the equations of a jaxpr that have no meaning of their own here: JAX lowers them to StableHLO.
+"""Lowering of equations without a converter of their own: JAX lowers them to StableHLO.
 
 All such equations of a program, without repetitions, are lowered by JAX in one program.  Its function `main` has
 parameters for the operands of each equation, and returns the results of all of them.  The operations that compute
@@ -69,7 +69,7 @@ def is_leaf(equation: Any) -> bool:
 
 
 def key_of(equation: Any) -> Hashable:
-    """Return a key that is equal for two equations if JAX lowers them to the same operations."""
+    """Return a key.  JAX lowers equations with equal keys to the same operations."""
     params = tuple(sorted(equation.params.items()))
     avals = tuple(
         (each.aval.shape, each.aval.dtype) for each in (*equation.invars, *equation.outvars) if _is_array(each)
@@ -114,7 +114,7 @@ def lower_leaves(equations: Iterable[Any], dims: Sequence[Any], place: str) -> L
         return lowered
     try:
         _lower(unique, dims, lowered)
-    except Exception:  # of any kind, from the lowering rules of JAX
+    except Exception:  # the lowering rules of JAX can raise any exception
         for key, equation in unique.items():
             try:
                 _lower({key: equation}, dims, Lowered(Program(place, {}), {}, {}))

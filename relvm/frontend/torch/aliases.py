@@ -69,12 +69,12 @@ def view_of(tensor: TensorValue, view: View, value: Expr) -> TensorValue:
 def write(importer: ImportContext, tensor: TensorValue, value: Expr) -> None:
     """Replace the elements of a tensor by those of `value`, which has the same type.
 
-    A view is written by the positions of its elements in the base.
+    A write to a view scatters `value` into the base tensor, at the flat positions of the view's elements.
 
     Raises
     ------
     RelvmUnsupportedError
-        The type of the base is not known.
+        The shape of the base is not known.
     """
     storage = tensor.storage
     if tensor.views:

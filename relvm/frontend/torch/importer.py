@@ -82,7 +82,7 @@ def from_pt2(
         The path of a file that torch.export.save wrote, or its contents.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace parameters, buffers and
-        constants of the program, by their names in the module, such as `layers.0.weight`.
+        constants of the program, by their names in the PyTorch module, such as `layers.0.weight`.
     name
         The name of the program in messages, if `model` is not a path.
 
@@ -100,7 +100,7 @@ def from_pt2(
     RelvmFormatError
         The file is damaged, or is not an exported program.
     RelvmUnsupportedError
-        relvm does not support some operators or weights.  The message lists them all.
+        relvm does not support some operators or weights.  The message lists up to 100 of them.
     RelvmNameError, RelvmTypeError, RelvmShapeError
         A weight does not exist in the program, or has another type; or the types of a node do not fit together.
 
@@ -250,7 +250,7 @@ class Importer(SizeContext):
             return TensorType(I64, tuple(dims))
 
     def _results(self, graph: Graph, scope: _Scope) -> list[Expr | None]:
-        """Import the main graph.  Return the outputs, and then the new values of what the program changes."""
+        """Import the main graph.  Return the outputs, and then the new values of changed buffers and inputs."""
         before = {name: value for name, value in scope.values.items() if isinstance(value, TensorValue)}
         self._run_nodes(graph, scope)
         paths = self.program.output_paths
@@ -285,7 +285,7 @@ class Importer(SizeContext):
             if value is not None:
                 results.append(value)
                 self._result_names.append(name if name not in self._result_names else f"{name}_{len(results)}")
-        for spec in self.program.input_specs:  # what operators have changed in place
+        for spec in self.program.input_specs:  # tensors that operators changed in place
             ((kind, content),) = spec.items()
             argument = content.get("arg") or {}
             name = (_name_of(argument) or "") if kind == "user_input" else str(argument.get("name"))
@@ -339,7 +339,7 @@ class Importer(SizeContext):
             self.sizes = before
 
     def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> None:
-        """If an integer is a new symbol, give it its value."""
+        """Assign a value to the symbol that an integer introduces, if there is one."""
         if kind == "as_sym_int" and isinstance(value, int | Dim) and name in graph.sym_ints:
             content = graph.sym_ints[name].get("as_expr")
             if isinstance(content, dict):
@@ -389,7 +389,7 @@ class Importer(SizeContext):
             self.builder.place, self.node, self.here = before
 
     def _import_scalar(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> bool:
-        """If a node computes with sizes only, define its results by their expressions, and return True."""
+        """Define the results of a node that computes only sizes.  Return whether it is one."""
         if not node.outputs or converter_for(target) is not None:
             return False
         for output in node.outputs:

@@ -53,7 +53,7 @@ class GraphNode:
 
 @value_record
 class Graph:
-    """A graph.   values: the kind and the description of each named value."""
+    """A graph.   tensors, sym_ints, sym_bools, sym_floats: the description of each value, by name."""
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]

@@ -26,7 +26,13 @@ _LAYOUT_STRIDED = 7
 def read_program(
     model: str | os.PathLike[str] | bytes | bytearray | memoryview, name: str = "model", function: str | None = None
 ) -> Program:
-    """Return the program in a file or in memory.   The arguments and errors are those of `from_pt2`."""
+    """Return the program in a file or in memory.
+
+    model: as for `from_pt2`.
+    name: the name of the program in messages, if `model` is not a path.
+    function: the name of the program in the archive, or None for "model", or the only one.
+    The errors are those of `from_pt2`.
+    """
     if isinstance(model, bytes | bytearray | memoryview):
         content, place = memoryview(model).toreadonly(), name
     else:
@@ -177,7 +183,9 @@ def _read_tensors(archive: Archive, folder: str, value: Any) -> tuple[dict[str, 
 
 
 def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarray:
-    """Return the tensor in a file, as a read-only array that shares the memory of `data`.
+    """Return the tensor in a file, as a read-only array.
+
+    The array shares the memory of `data` if it is contiguous and not bool.
 
     meta: an object of the class TensorMeta.   here: the beginning of messages.
 
@@ -186,7 +194,7 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     RelvmFormatError
         The sizes or strides are not valid, or the file is too small.
     RelvmUnsupportedError
-        relvm does not have such tensors.
+        The dtype is complex or unknown, or the layout is not strided.
     """
     sizes, strides = (
         [_number(each, here) for each in dims] for dims in expect_fields(here, meta, sizes=list, strides=list)

@@ -36,7 +36,7 @@ def converts(*names: str, view: bool = False, may_view: bool = False) -> Callabl
     """Return a decorator that registers a function as the converter of operators.
 
     A converter takes a node and the arguments of the operator, by the names of the operator's schema.  It returns the
-    value of the result, or a tuple of values.  A result of another dtype than the operator's is converted to it.
+    value of the result, or a tuple of values.  A result of another dtype than the declared one is converted to that.
 
     names: the names of the operators, such as `add.Tensor`.  The overload is `default` if a name has none, and the
     namespace is `aten` if a name has only these two parts.
@@ -56,7 +56,7 @@ def converts(*names: str, view: bool = False, may_view: bool = False) -> Callabl
 
 
 def refuses(reason: str, *names: str) -> None:
-    """State why operators are not supported.   names: as for `converts`."""
+    """Register the reason why operators are not supported.   names: as for `converts`."""
     _refused.update((full_name(name), reason) for name in names)
 
 
@@ -82,7 +82,7 @@ def converter_for(name: str) -> Converter | None:
 
 
 def view_kind(name: str) -> str:
-    """Return "view" if an operator returns a view of its first argument, "maybe" if it depends, and "" if not."""
+    """Return "view" if an operator returns a view of its first argument, "maybe" if strides decide, and "" if not."""
     return {True: "view", False: "maybe", None: ""}[_views.get(name)]
 
 
@@ -150,7 +150,7 @@ class Node:
         return known
 
     def update(self, parameter: str, value: Expr) -> None:
-        """Record that the operator replaces the elements of an argument, a tensor, by `value`."""
+        """Replace the elements of a tensor argument by `value`, as the operator does in place."""
         for name, argument in self.node.inputs:
             if name == parameter:
                 names = tensor_names(argument)
@@ -194,7 +194,7 @@ class Node:
         return self.broadcast(self.number(value, dtype), shape)
 
     def number(self, value: Any, dtype: DType) -> Expr:
-        """Return a tensor of rank 0.   value: a number, a size, or a scalar or tensor that is computed."""
+        """Return a number, size or scalar as a tensor of rank 0, or a tensor in its own shape, with a dtype."""
         if isinstance(value, Dim):
             value = DimValue(value)
         if isinstance(value, Expr):
@@ -206,14 +206,10 @@ class Node:
             value = int(np.array(value & ((1 << dtype.bits) - 1), f"u{dtype.size_bytes}").astype(dtype.numpy))
         return constant(np.asarray(value).astype(dtype.numpy))
 
-    def tensor(self, value: Any, dtype: DType) -> Expr:
-        """Return a tensor, or a number as a tensor of rank 0, with a dtype."""
-        return self.number(value, dtype)
-
     def promoted(self, *values: Any) -> list[Expr]:
         """Return tensors and numbers as tensors of the dtype to which PyTorch promotes them."""
         dtype = promoted_dtype(values)
-        return [self.tensor(value, dtype) for value in values]
+        return [self.number(value, dtype) for value in values]
 
     def call_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> Any:
         """Add a kernel to the module and call it.  Return its result, or a tuple of its results."""

@@ -1,4 +1,4 @@
-"""The sizes of an exported program: symbols, expressions and the ranges in which they must be."""
+"""The sizes of an exported program: symbols, expressions and their ranges."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SizeContext(ImportContext):
         return dim
 
     def bind_symbols(self) -> None:
-        """Give values to the symbols that occur only in expressions, and check all expressions of parameters."""
+        """Solve for the symbols that occur only in expressions, and check their ranges at run time."""
         place = self.program.place
         for call, dim, stem in self._parameter_dims:
             unknown = sorted({name for name in symbols_of(call) if name not in self.sizes})
@@ -89,13 +89,13 @@ class SizeContext(ImportContext):
     def _check_symbol(self, symbol: str) -> None:
         """Check at run time that a symbol, which the sizes of parameters determine, is in its range.
 
-        For symbols that the program computes, it contains assertions.
+        For symbols that the program computes, the program contains assertions.
         """
         low, high = self.program.ranges.get(symbol, (None, None))
         dim = self.sizes.get(symbol)
         if dim is None:
             return
-        if low is not None and low > -_LARGEST_SIZE:
+        if low is not None and low > _SMALLEST_CHECKED:
             self.require("at_most", low, dim, f"expected {symbol} to be at least {{}}, got {{}}")
         if high is not None and high < _LARGEST_SIZE:
             self.require("at_most", dim, high, f"{symbol} is {{}}, expected at most {{}}")
@@ -132,7 +132,7 @@ def _plain_int(value: Any) -> int:
 
 
 def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:
-    """Return the value of a symbol for which a linear expression has a value, or None if it is not linear."""
+    """Solve `call == value` for a symbol.  Return None if `call` is not linear in the symbol."""
     try:
         at = [as_size(call, {**sizes, symbol: number}) for number in (0, 1, 2)]
     except (KeyError, RelvmUnsupportedError):

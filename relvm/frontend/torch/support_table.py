@@ -15,15 +15,15 @@ def as_markdown() -> str:
     for name in supported_operators():
         operator, _, overload = _shown(name).rpartition(".")
         overloads.setdefault(operator, []).append(overload)
-    notes: dict[str, str] = {}
+    notes: dict[str, list[str]] = {}
     for name in supported_operators():
         note = " ".join((inspect.getdoc(converter_for(name)) or "").split())
         if note:
-            notes.setdefault(note, _shown(name).removesuffix(".default"))
+            notes.setdefault(note, []).append(f"`{_shown(name).removesuffix('.default')}`")
     plain = ", ".join(f"`{name}`" for name in sorted(overloads))
     rows = [textwrap.fill(f"{plain}.", 150, break_long_words=False, break_on_hyphens=False), ""]
     rows += ["The following operators have notes:", "", "| operator | notes |", "|---|---|"]
-    rows += [f"| `{name}` | {note} |" for note, name in sorted(notes.items(), key=lambda item: item[1])]
+    rows += [f"| {', '.join(names)} | {note} |" for note, names in sorted(notes.items(), key=lambda item: item[1])]
     by_reason: dict[str, list[str]] = {}
     for name, reason in refused_operators().items():
         by_reason.setdefault(reason, []).append(f"`{_shown(name).removesuffix('.default')}`")

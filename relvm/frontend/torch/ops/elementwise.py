@@ -265,7 +265,7 @@ _logical(ops.not_equal, "logical_xor")
 
 def operands(node: Node, *values: Any) -> list[Expr]:
     """Return operands as tensors of the dtype in which PyTorch computes the result."""
-    return [node.tensor(value, node.out_dtype()) for value in values]
+    return [node.number(value, node.out_dtype()) for value in values]
 
 
 def wide_operands(node: Node, *values: Any) -> list[Expr]:
@@ -620,9 +620,9 @@ def clamped(node: Node, x: Expr, low: Any, high: Any) -> Expr:
     dtype = x.known_element_type
     maximum, minimum = (ops.logical_or, ops.logical_and) if dtype.is_bool else (ops.maximum, ops.minimum)
     if low is not None:
-        x = maximum(node.emit(x), node.wide(node.tensor(low, dtype)))
+        x = maximum(node.emit(x), node.wide(node.number(low, dtype)))
     if high is not None:
-        x = minimum(node.emit(x), node.wide(node.tensor(high, dtype)))
+        x = minimum(node.emit(x), node.wide(node.number(high, dtype)))
     return x
 
 

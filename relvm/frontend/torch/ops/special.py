@@ -47,7 +47,7 @@ _declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
 @converts("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
 def _zeta(node: Node, self: Any, other: Any) -> Expr:
     """Less exact where q is negative and not an integer."""
-    s, q = (node.emit(node.tensor(each, F64)) for each in (self, other))
+    s, q = (node.emit(node.number(each, F64)) for each in (self, other))
     found = node.emit(hurwitz_zeta(node.emit, s, q))
     whole = ops.equal(q, ops.floor(q))
     pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), found, math.nan))
