@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,8 @@ hypothesis.settings.load_profile("relvm")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send this signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     modes.COMPILES = config.option.markexpr != "fast"
 
 
