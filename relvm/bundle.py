@@ -8,6 +8,7 @@ import io
 import keyword
 import os
 import re
+import sys
 import textwrap
 import zipfile
 from collections.abc import Iterable
@@ -33,11 +34,13 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
 from relvm.tables import DTYPES
 
-_WHEEL_NAME = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._]*[A-Za-z0-9])?)-([0-9A-Za-z.+!]+)-py3-none-any\.whl")
-_VERSION = re.compile(r"([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9.]+)?")
+_WHEEL_NAME = re.compile(r"([A-Za-z0-9]+([._][A-Za-z0-9]+)*)-([0-9A-Za-z.+!]+)-py3-none-any\.whl")
+_LOCAL = r"(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
+_VERSION = re.compile(rf"([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?{_LOCAL}")
 _DATE = (1980, 1, 1, 0, 0, 0)  # the date of all files in a wheel: the earliest one that zip can represent
 _MODEL = "model.rvm"
-_TAKEN = ("relvm", "numpy", "load", "run")
+_TAKEN = ("relvm", "load", "run", "cache", "model", "outputs", "tuple")  # names that the package's module uses
+_RESERVED = {*sys.stdlib_module_names, "cffi", "ml_dtypes", "numpy", "pip", "relvm", "relvm_runtime"}  # other packages
 _COLUMNS = 100
 
 
@@ -76,7 +79,7 @@ def bundle(
         A file `NAME-VERSION-py3-none-any.whl` for a wheel.  NAME and VERSION become the name and the version of the
         distribution, and the name of the package to import is NAME with underscores.  Any other path is a folder, in
         which the package is written, with a name that is derived from `source`.  The folder is created if it does not
-        exist.  Existing files are replaced.
+        exist.  The package of a model in the folder is replaced, but no other folder or link.
     source
         The name of the model, for the description, and in a folder also for the package: "resnet-18.onnx" becomes
         `resnet_18`.
@@ -91,7 +94,8 @@ def bundle(
     Raises
     ------
     RelvmArgumentError
-        The name of the wheel is not valid, or no package name can be derived from `source`.
+        The name of the wheel is not valid, no package name can be derived from `source`, the name is that of a package
+        of Python or relvm, or the folder contains something else of this name.
     RelvmNameError
         The executable has no such function.
     RelvmUnsupportedError
@@ -105,6 +109,8 @@ def bundle(
     if path.suffix != ".whl":
         package = _package_name(Path(source).stem)
         folder, written = path / package, _package_files(executable, title, function)
+        if folder.is_symlink() or (folder.exists() and not (folder / _MODEL).is_file()):
+            raise RelvmArgumentError(f"bundle: {terminal(str(folder))} exists, and is not the package of a model")
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in written.items():
             with complete_file(folder / name) as partial:
@@ -166,7 +172,7 @@ def _python_name(text: str) -> str:
 
 def _package_name(text: str) -> str:
     name = _python_name(text)
-    if not name or name in _TAKEN[:2]:
+    if not name or name in _RESERVED:
         raise RelvmArgumentError(
             f"bundle: {terminal(repr(text))} cannot be the name of a package; write the wheel as"
             " NAME-VERSION-py3-none-any.whl, or pass another source"

@@ -17,7 +17,7 @@ from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.frontend.jax.avals import array_type, is_key
 from relvm.frontend.jax.from_jax import import_traced
-from relvm.frontend.jax.requirements import import_jax
+from relvm.frontend.jax.requirements import import_jax, trace_context
 from relvm.ir.expr import Module
 from relvm.model import Model
 
@@ -96,7 +96,8 @@ def _static_arguments(function: Callable[..., Any], numbers: Any, names: Any) ->
         return positions, frozenset(known)
     by_name = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
     if positions and not known:
-        known = tuple(parameters[i].name for i in positions if -len(parameters) <= i < len(parameters))
+        named = (parameters[i].name for i in positions if -len(parameters) <= i < len(parameters))
+        known = tuple(name for name in named if name in by_name)
     elif known and not positions:
         positions = tuple(i for i, each in enumerate(parameters) if each.name in known and each.name in by_name)
     return positions, frozenset(known)
@@ -147,7 +148,8 @@ class Jitted:
         jax = import_jax("relvm.jax.jit")
         self._jax = jax
         self._flatten = jax.tree_util.tree_flatten
-        self._array = jax.Array
+        self._array, self._tracer = jax.Array, jax.core.Tracer
+        self._trace_context = trace_context()
         self._static_numbers, self._static_names = static_numbers, static_names
         self._jitted = jax.jit(
             function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
@@ -155,8 +157,14 @@ class Jitted:
         self._exec_mode, self._target = exec_mode, target
         self._compiled: dict[Hashable, _Compiled] = {}
 
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Return the method of an object, or the function itself for a class."""
+        return self if instance is None else functools.partial(self, instance)
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves, key = self._leaves(args, kwargs)
+        if any(isinstance(leaf, self._tracer) for leaf in leaves):  # inside of another function that JAX traces
+            return self._jitted(*args, **kwargs)
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._compiled[key] = self._compile(args, kwargs)
@@ -190,15 +198,17 @@ class Jitted:
         if self._static_numbers or self._static_names:
             numbers = {number % len(args) for number in self._static_numbers if -len(args) <= number < len(args)}
             named = sorted(self._static_names & kwargs.keys())
-            static = (*((i, args[i]) for i in sorted(numbers)), *((name, kwargs[name]) for name in named))
+            values = (*((i, args[i]) for i in sorted(numbers)), *((name, kwargs[name]) for name in named))
+            static = tuple((place, type(value), value) for place, value in values)  # 1 and True are equal
             args = tuple(value for i, value in enumerate(args) if i not in numbers)
             kwargs = {name: value for name, value in kwargs.items() if name not in self._static_names}
         leaves, structure = self._flatten((args, kwargs))
-        key = (structure, static, self._jax.config.jax_enable_x64, *map(_signature, leaves))
+        key = (structure, static, self._trace_context(), *map(_signature, leaves))
         try:
             hash(key)
         except TypeError:
-            raise RelvmArgumentError(f"a static argument is not hashable: {static!r}") from None
+            unhashable = ", ".join(repr(value) for _, _, value in static)
+            raise RelvmArgumentError(f"a static argument is not hashable: {unhashable}") from None
         return leaves, key
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:

@@ -74,7 +74,8 @@ def key_of(equation: Any) -> Hashable:
     avals = tuple(
         (each.aval.shape, each.aval.dtype) for each in (*equation.invars, *equation.outvars) if _is_array(each)
     )
-    key = (equation.primitive, params, avals)
+    context = getattr(equation.ctx, "compute_type", None), getattr(equation.ctx, "threefry_partitionable", None)
+    key = (equation.primitive, params, avals, context)
     try:
         hash(key)
     except TypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from relvm.errors import RelvmUnsupportedError
@@ -24,3 +25,11 @@ def import_jax(what: str) -> Any:
     except ImportError as error:
         raise RelvmUnsupportedError(f"{what} needs JAX 0.10 or newer: pip install 'relvm[jax]' ({error})") from None
     return jax
+
+
+def trace_context() -> Callable[[], Hashable]:
+    """Return the function that returns the settings of JAX that change what a function is traced to."""
+    import_jax("relvm.jax.jit")
+    from jax._src.config import trace_context as current  # JAX has no public name for it
+
+    return current

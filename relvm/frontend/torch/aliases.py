@@ -24,12 +24,22 @@ class Storage:
 
     base: the tensor that covers the memory.
     version: the number of changes so far.
-    may_be_shared: the names of tensors that may be views or copies, depending on strides.
+    group: this storage and all others that may be the same memory, depending on strides.
+    names: the names of the tensors with this storage.
     """
 
     base: Expr
     version: int
-    may_be_shared: list[str]
+    group: list[Storage]
+    names: list[str]
+
+    def may_share(self, other: Storage) -> None:
+        """Record that another storage may be the same memory, and so may those that either may be."""
+        if other.group is self.group:
+            return
+        self.group += other.group
+        for each in self.group:
+            each.group = self.group
 
 
 @dataclass
@@ -58,7 +68,9 @@ class TensorValue:
 
 def new_tensor(value: Expr) -> TensorValue:
     """Return a tensor with memory of its own."""
-    return TensorValue(Storage(value, 0, []), (), value, 0)
+    storage = Storage(value, 0, [], [])
+    storage.group.append(storage)
+    return TensorValue(storage, (), value, 0)
 
 
 def view_of(tensor: TensorValue, view: View, value: Expr) -> TensorValue:

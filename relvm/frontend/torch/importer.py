@@ -59,7 +59,9 @@ from relvm.ir.types import PrimType, TensorType, Type
 import_converters()
 
 # Exceptions that a converter raises for a malformed node.
-_MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, AssertionError)
+_MALFORMED = (
+    *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError),
+)
 _IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy", "requires_grad"))
 _SCALARS = {"as_sym_int": "sym_ints", "as_sym_bool": "sym_bools", "as_sym_float": "sym_floats"}
 
@@ -108,8 +110,11 @@ def from_pt2(
     -----
     Source: torch/_export/serde/schema.py, version 8, of PyTorch 2.14.
     """
+    place = str(model) if isinstance(model, str | os.PathLike) else name
     with resources("from_pt2"):
-        return import_program(with_weights(read_program(model, name), weights))
+        with _malformed_at(place):
+            program = read_program(model, name)
+        return import_program(with_weights(program, weights))
 
 
 def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | None) -> Program:
@@ -131,12 +136,19 @@ def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | N
 
 def import_program(program: Program) -> Module:
     """Import a program that a reader has read.  The errors are those of `from_pt2`."""
-    try:
+    with _malformed_at(program.place):
         return Importer(program).module()
+
+
+@contextmanager
+def _malformed_at(place: str) -> Iterator[None]:
+    """Convert the exceptions that a malformed program causes to RelvmFormatError."""
+    try:
+        yield
     except RelvmError:
         raise
     except _MALFORMED as error:
-        raise RelvmFormatError(f"{program.place}: malformed: {type(error).__name__}: {error}") from error
+        raise RelvmFormatError(f"{place}: malformed: {type(error).__name__}: {error}") from error
 
 
 @dataclass
@@ -176,6 +188,10 @@ class Importer(SizeContext):
                 tensor = variable if is_size else self.with_expressions(graph, name, variable)
                 scope.values[name] = self._size_of(graph, name) if is_size else new_tensor(tensor)
             scope.values.update((name, value and new_tensor(value)) for name, value in constants.items())
+            for name, value in scope.values.items():
+                if isinstance(value, TensorValue):  # its new elements are a result, if the program changes it
+                    value.storage.names.append(name)
+                    scope.last_uses[name] = len(graph.nodes)
             results: list[Expr] = []
             done = False
             try:
@@ -323,6 +339,7 @@ class Importer(SizeContext):
                 if isinstance(value, Expr) and kind == "as_tensor":
                     value = self._checked(graph, name, value)
                     scope.values[name] = new_tensor(value)
+                    scope.values[name].storage.names.append(name)
                     tensors.append(scope.values[name])
                 else:
                     self._bind_scalar(graph, kind, name, value)
@@ -456,12 +473,14 @@ class Importer(SizeContext):
         self.mutate(changed, value)
         for output in node.outputs:
             for name in tensor_names(output):
+                tensor.storage.names.append(name)
                 scope.values[name] = tensor
 
     def mutate(self, name: str, value: Expr) -> None:
         scope = self._scope
         tensor = scope.values[name]
-        for other in tensor.storage.may_be_shared:
+        others = (each for storage in tensor.storage.group if storage is not tensor.storage for each in storage.names)
+        for other in others:
             if scope.last_uses.get(other, -1) > self._position:
                 raise RelvmUnsupportedError(
                     f"{shortened(other)} may share the memory of {shortened(name)}, which is changed in place; export"
@@ -486,7 +505,9 @@ class Importer(SizeContext):
                     raise RelvmUnsupportedError(f"the result {shortened(name)} is not supported")
                 scope.values[name] = None
             elif kind == "as_tensor":
-                scope.values[name] = self._tensor(node, graph, scope, name, value, kind_of_view)
+                tensor = self._tensor(node, graph, scope, name, value, kind_of_view)
+                tensor.storage.names.append(name)
+                scope.values[name] = tensor
             elif kind == "as_sym_int":
                 scope.values[name] = value
                 self._bind_scalar(graph, kind, name, value)
@@ -501,9 +522,10 @@ class Importer(SizeContext):
             index = [n for output in node.outputs for _, n in _flat_outputs(output)].index(name)
             return view_of(source, self._again(node, graph, scope, index), checked)
         tensor = new_tensor(checked)
-        if view == "maybe" and isinstance(source, TensorValue):
-            source.storage.may_be_shared.append(name)
-            tensor.storage.may_be_shared += source_names
+        if view == "maybe":
+            for each in source_names:
+                if isinstance(found := scope.values.get(each), TensorValue):
+                    tensor.storage.may_share(found.storage)
         return tensor
 
     def _again(self, node: GraphNode, graph: Graph, scope: _Scope, index: int) -> Callable[[Expr], Expr]:
@@ -644,6 +666,8 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
     parts = target.split(".")
     if len(parts) == 3 and parts[1].endswith("_") and not parts[1].endswith("__"):
         functional = f"{parts[0]}.{parts[1][:-1]}.{parts[2]}"
+        if view_kind(functional):
+            raise RelvmUnsupportedError("a change of the axes of a tensor in place is not supported")
         return converter_for(functional), functional
     if len(parts) == 3 and parts[1].endswith("_copy"):  # a view that is copied
         viewed = f"{parts[0]}.{parts[1].removesuffix('_copy')}.{parts[2]}"

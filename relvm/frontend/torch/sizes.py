@@ -81,9 +81,10 @@ class SizeContext(ImportContext):
             if var is None:
                 continue
             low = 0 if low is None or low <= _SMALLEST_CHECKED else low
-            high = _LARGEST_SIZE if high is None or high >= _LARGEST_SIZE else high
-            if low > 0 or high < _LARGEST_SIZE:
-                limits[LOWER][var.name], limits[UPPER][var.name] = low, high
+            if low > 0:
+                limits[LOWER][var.name] = low
+            if high is not None and high < _LARGEST_SIZE:
+                limits[UPPER][var.name] = high
         return tuple((kind, tuple(found.items())) for kind, found in limits.items() if found)
 
     def _check_symbol(self, symbol: str) -> None:

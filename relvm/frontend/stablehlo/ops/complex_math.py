@@ -191,6 +191,11 @@ def _tanh(node: Node, x: Complex) -> Complex:
     return _divide(node, (t, u), (one, node.emit(ops.multiply(t, u))))
 
 
+@_function("chlo.square")
+def _square(node: Node, x: Complex) -> Complex:
+    return _multiply(node, x, x)
+
+
 @_function("tan")
 @_function("chlo.tan")
 def _tan(node: Node, x: Complex) -> Complex:

@@ -13,7 +13,7 @@ from relvm.ir.dtypes import F32, I16, I32, I64, DType, dtype_of
 from relvm.ir.expr import Expr
 
 # Operations on one number, by the operator that computes them.
-_FLOAT = {
+_FLOAT: dict[str, Callable[[Expr], Expr]] = {
     "cbrt": ops.cbrt,
     "ceil": ops.ceil,
     "cosine": ops.cos,
@@ -36,6 +36,7 @@ _FLOAT = {
     "chlo.asinh": ops.asinh,
     "chlo.atan": ops.atan,
     "chlo.atanh": ops.atanh,
+    "chlo.square": lambda x: ops.multiply(x, x),
     "chlo.tan": ops.tan,
     "chlo.erf": ops.erf,
     "chlo.erfc": ops.erfc,

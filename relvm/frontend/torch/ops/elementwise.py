@@ -14,6 +14,7 @@ from relvm.frontend.torch.promotion import promoted_dtype
 from relvm.frontend.torch.registry import Node, converts, refuses
 from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.ir.expr import Expr
+from relvm.ir.types import TensorType
 
 
 def float_argument(node: Node, x: Expr) -> Expr:
@@ -269,8 +270,18 @@ def operands(node: Node, *values: Any) -> list[Expr]:
 
 
 def wide_operands(node: Node, *values: Any) -> list[Expr]:
-    """Return operands like `operands`, but as f32 instead of narrower floats."""
-    return [node.wide(value) for value in operands(node, *values)]
+    """Return operands like `operands`, but as f32 instead of narrower floats.
+
+    Numbers and tensors of rank 0 are not rounded to the narrower dtype before.
+    """
+    dtype = node.out_dtype()
+    if not dtype.is_narrow_float:
+        return operands(node, *values)
+    return [node.wide(node.number(value, dtype)) if _has_axes(value) else node.number(value, F32) for value in values]
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0
 
 
 def _scaled(node: Node, y: Expr, alpha: Any) -> Expr:

@@ -138,7 +138,7 @@ def _bilinear(node: Node, input1: Expr, input2: Expr, weight: Expr, bias: Expr |
     return result if bias is None else ops.add(result, node.wide(bias))
 
 
-@converts("einsum")
+@converts("einsum", may_view=True)
 def _einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: Any = None) -> Expr:
     """The operands are multiplied from left to right."""
     terms, result = _labels(equation, [len(shape_of(x)) for x in tensors])

@@ -502,6 +502,8 @@ def _pad_with_elements(node: Node, x: Expr, pad: Sequence[AnyDim], mode: str) ->
     low, high = [0] * rank, [0] * rank
     for i in range(len(pad) // 2):
         low[rank - 1 - i], high[rank - 1 - i] = known_int(pad[2 * i], "pad"), known_int(pad[2 * i + 1], "pad")
+    if mode == "wrap" and min(*low, *high) < 0:
+        raise RelvmUnsupportedError("circular padding by a negative number is not supported")
     wide = node.emit(ops.pad(x, pads=tuple(max(size, 0) for size in (*low, *high)), mode=mode))
     if all(size >= 0 for size in (*low, *high)):
         return wide
@@ -674,7 +676,7 @@ def _channel_shuffle(node: Node, self: Expr, groups: int) -> Expr:
     return ops.reshape(node.emit(ops.transpose(split, perm=order)), Shape((batch, channels, *rest)))
 
 
-@converts("meshgrid", "meshgrid.indexing")
+@converts("meshgrid", "meshgrid.indexing", may_view=True)
 def _meshgrid(node: Node, tensors: Sequence[Expr], *, indexing: str = "ij") -> tuple[Expr, ...]:
     sizes = [product(shape_of(x)) for x in tensors]
     order = list(range(len(sizes)))
