@@ -63,6 +63,7 @@ _MALFORMED = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError),
 )
 _IGNORED = frozenset(("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy", "requires_grad"))
+_SAME_AXES = frozenset(("alias_", "detach_"))  # operators in place that return a view of all elements
 _SCALARS = {"as_sym_int": "sym_ints", "as_sym_bool": "sym_bools", "as_sym_float": "sym_floats"}
 
 
@@ -523,7 +524,7 @@ class Importer(SizeContext):
             return view_of(source, self._again(node, graph, scope, index), checked)
         tensor = new_tensor(checked)
         if view == "maybe":
-            for each in source_names:
+            for each in (name for _, argument in node.inputs for name in tensor_names(argument)):
                 if isinstance(found := scope.values.get(each), TensorValue):
                     tensor.storage.may_share(found.storage)
         return tensor
@@ -666,7 +667,7 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
     parts = target.split(".")
     if len(parts) == 3 and parts[1].endswith("_") and not parts[1].endswith("__"):
         functional = f"{parts[0]}.{parts[1][:-1]}.{parts[2]}"
-        if view_kind(functional):
+        if view_kind(functional) and parts[1] not in _SAME_AXES:
             raise RelvmUnsupportedError("a change of the axes of a tensor in place is not supported")
         return converter_for(functional), functional
     if len(parts) == 3 and parts[1].endswith("_copy"):  # a view that is copied
