@@ -122,9 +122,36 @@ def test_names_that_are_not_valid(executable: vm.Executable, tmp_path: Path) -> 
         vm.bundle(executable, tmp_path / "net-one-py3-none-any.whl")
     with pytest.raises(RelvmArgumentError, match=r"'relvm' cannot be the name of a package"):
         vm.bundle(executable, tmp_path, source="relvm.onnx")
+    for reserved in ("json", "numpy", "pip", "relvm_runtime"):
+        with pytest.raises(RelvmArgumentError, match=f"'{reserved}' cannot be the name of a package"):
+            vm.bundle(executable, tmp_path, source=f"{reserved}.onnx")
+    for name in ("a__b-1.0", "A-1.0+a..b", "A-1.0+."):
+        with pytest.raises(RelvmArgumentError, match="expected NAME-VERSION"):
+            vm.bundle(executable, tmp_path / f"{name}-py3-none-any.whl")
     with pytest.raises(RelvmNameError, match="no function mian; did you mean main"):
         vm.bundle(executable, tmp_path, function="mian")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_folders_are_not_overwritten(executable: vm.Executable, tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "__init__.py").write_text("mine")
+    with pytest.raises(RelvmArgumentError, match="net exists, and is not the package of a model"):
+        vm.bundle(executable, tmp_path, source="net.onnx")
+    assert (tmp_path / "net" / "__init__.py").read_text() == "mine"
+    first = vm.bundle(executable, tmp_path, source="other.onnx")
+    assert vm.bundle(executable, tmp_path, source="other.onnx") == first
+
+
+def test_inputs_with_the_names_of_the_module(tmp_path: Path) -> None:
+    built = vm.build(
+        parse_module("def main(model: f32[n], tuple: f32[n]) -> (f32[n], f32[n]) { return (tuple, model) }"),
+        target="bytecode",
+    )
+    package = vm.bundle(built, tmp_path, source="net.onnx")
+    names: dict = {"__file__": str(package / "__init__.py"), "__name__": "net"}
+    exec(compile((package / "__init__.py").read_text(), "net", "exec"), names)
+    assert [each.tolist() for each in names["run"](np.float32([1]), np.float32([2]))] == [[2], [1]]
 
 
 def test_the_command(executable: vm.Executable, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -236,3 +236,58 @@ def test_a_sample_of_the_harnesses(part: int) -> None:
     for name in names[:: len(names) // SAMPLE][part::10]:
         kind, message = outcome(name, exec_mode="bytecode", target="bytecode")
         assert kind not in ("wrong", "failed"), f"{name}: {message}"
+
+
+def test_programs_belong_to_their_static_values_and_settings() -> None:
+    scaled = relvm.jax.jit(lambda x, n: x * 100 if isinstance(n, bool) else x * n, static_argnums=1)
+    x = np.arange(3, dtype=np.int32)
+    found = [scaled(x, n) for n in (1, 1.0, True)]
+    assert [(each.dtype.name, each[1]) for each in found] == [("int32", 1), ("float32", 1), ("int32", 100)]
+
+    def bits(seed: Any) -> Any:
+        return jax.random.bits(jax.random.key(seed), (3,))
+
+    def both(seed: Any) -> Any:
+        with jax.threefry_partitionable(True):
+            first = bits(seed)
+        with jax.threefry_partitionable(False):
+            return first, bits(seed)
+
+    compiled = relvm.jax.jit(bits)
+    with jax.threefry_partitionable(True):
+        first = compiled(3)
+    with jax.threefry_partitionable(False):
+        second = compiled(3)
+    for found, again, expected in zip(relvm.jax.jit(both)(3), (first, second), both(3), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(again, expected)
+
+
+def test_methods_positional_parameters_and_traced_calls() -> None:
+    class Adder:
+        @partial(relvm.jax.jit, static_argnums=0)
+        def add(self, x: Any) -> Any:
+            return x + 1
+
+    np.testing.assert_array_equal(Adder().add(X), X + 1)
+    np.testing.assert_array_equal(relvm.jax.jit(lambda x, n, /: x * n, static_argnums=1)(X, 3), X * 3)
+    np.testing.assert_array_equal(relvm.jax.jit(lambda *all_: sum(all_), static_argnums=0)(3, X, X), 3 + 2 * X)
+    double = relvm.jax.jit(lambda x: x * 2)
+    np.testing.assert_array_equal(jax.grad(lambda x: double(x).sum())(X), np.full_like(X, 2))
+    np.testing.assert_array_equal(relvm.jax.jit(lambda x: double(x) + 1)(X), X * 2 + 1)
+
+
+def test_squares() -> None:
+    for x in (X, X.astype(np.int32), X.astype(np.complex64)):
+        np.testing.assert_allclose(relvm.jax.jit(jnp.square)(x), x * x)
+    expect_as_jax(lambda x: (jnp.var(x, axis=1), jnp.hypot(x, 2.0)), X)
+
+
+def test_attention_becomes_one_operator() -> None:
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        return jax.nn.softmax(q @ k.T / 2, axis=-1) @ v
+
+    x = np.ones((8, 4), F)
+    expect_as_jax(attention, x, x, x)
+    executable = vm.build(from_jax(attention, x, x, x), target="bytecode")
+    assert [name for name in executable.functions if "attention" in name]

@@ -173,6 +173,18 @@ def test_weights_that_do_not_fit_their_file_are_rejected(change: dict[str, Any],
         from_pt2(changed(wrong, WEIGHTS))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"dtype": [7]}, {"sizes": [{"as_int": 0}, {"as_int": 1 << 62}]}, {"strides": [{"as_int": 1 << 62}] * 2}],
+)
+def test_descriptions_of_weights_that_make_no_sense(change: dict[str, Any]) -> None:
+    def damage(value: Any) -> None:
+        next(iter(value["config"].values()))["tensor_meta"].update(change)
+
+    with pytest.raises(RelvmError):
+        from_pt2(changed(damage, WEIGHTS))
+
+
 def test_complex_weights_are_refused() -> None:
     def is_complex(value: Any) -> None:
         value["config"]["layers.0.weight"]["tensor_meta"]["dtype"] = 10

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.torch import from_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: from_torch is NOT tested (docs/testing.md)")
@@ -64,6 +64,51 @@ def test_an_update_that_may_change_another_tensor_is_refused() -> None:
     with pytest.raises(RelvmUnsupportedError, match="may share the memory of"):
         from_torch(program, decompose=False)
     np.testing.assert_array_equal(run(from_torch(program), torch.zeros(2, 3))[0], np.ones(6))
+
+
+def in_place(x: Any, function: Any) -> Any:
+    y = x.clone()
+    z = function(y)
+    y.add_(10)
+    return z + 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y: y.reshape(6)[1:3],
+        lambda y: y.reshape(6).reshape(3, 2),
+        lambda y: torch.einsum("ij->ji", y),
+        lambda y: torch.meshgrid(y[0], y[1], indexing="ij")[0],
+        lambda y: y.view(6) * 1 if y.t_() is None else y,
+    ],
+)
+def test_memory_that_may_be_shared_in_several_steps(function: Any) -> None:
+    class Shared(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return in_place(x, function)
+
+    x = torch.arange(6.0).reshape(2, 3)
+    program = torch.export.export(Shared(), (x,))
+    with pytest.raises(RelvmUnsupportedError, match=r"may share the memory of|a change of the axes"):
+        from_torch(program, decompose=False)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_numbers_are_not_rounded_to_narrow_floats(dtype: str) -> None:
+    x = (torch.rand(200) * 4 - 2).to(getattr(torch, dtype))
+    for function in (lambda x: x * 70000.0, lambda x: x / 70000.0, lambda x: x * 0.1, lambda x: 0.1 / x):
+        machine = vm.VirtualMachine(vm.build(from_torch(function, (x,)), target="bytecode"))
+        found = torch.from_dlpack(machine["main"](x))
+        assert torch.equal(found, function(x))
+
+
+def test_a_size_with_a_lower_bound_only() -> None:
+    size = torch.export.Dim("size", min=3)
+    imported = from_torch(torch.nn.Softmax(-1), (torch.randn(6),), dynamic_shapes=({0: size},))
+    np.testing.assert_allclose(run(imported, torch.zeros(4))[0], np.full(4, 0.25), rtol=1e-6)
+    with pytest.raises(RelvmShapeError, match="at least 3"):
+        run(imported, torch.zeros(2))
 
 
 def test_weights_share_the_memory_of_the_module() -> None:
