@@ -72,6 +72,12 @@ def test_an_onnx_model_runs_at_once_and_gives_the_same_bits_as_native_code(model
     np.testing.assert_allclose(first, np.tanh(np.exp(X) / np.exp(X).sum(-1, keepdims=True)) + X, rtol=1e-5)
 
 
+def test_the_target_numpy_needs_no_other_import(model: Path) -> None:
+    code = "import sys, numpy, relvm; print(relvm.load_model(sys.argv[1], target='numpy')(numpy.ones((3, 40), 'f4')))"
+    command = [sys.executable, "-P", "-c", code, str(model)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("Tensor(")
+
+
 def test_a_second_start_loads_native_code_and_does_not_import_the_compiler(model: Path) -> None:
     everything = "relvm.codegen relvm.passes.pipeline"
     assert start(model) in (f"bytecode {everything}", f"native {everything}")  # waits for the native code
