@@ -23,6 +23,7 @@ COMMANDS = {
     "bench": ["--seconds", "0.01", "--target", "bytecode"],
     "map": ["--inputs", "in", "-o", "out", "--target", "bytecode", "--workers", "1"],
     "compile": ["--target", "bytecode", "-o", "m.rvm"],
+    "bundle": ["--target", "bytecode", "-o", "packages"],
     "export": ["--random", "-o", "exported"],
     "quantize": ["-o", "q.onnx", "--mode", "int8-weights"],
     "show": ["--picture", "memory"],
