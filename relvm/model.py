@@ -544,7 +544,7 @@ def load_model(
         function = "main" if isinstance(model, str | os.PathLike) else getattr(model, "entry", "main")
     options = {"num_threads": threads, "function": function, **options}
     build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
-    if target == "numpy":
+    if isinstance(target, str) and target == "numpy":
         import relvm.vm  # noqa: F401  (registers the NumPy implementations of the operators)
     sizes: Dims = {} if dims is None else dims
     if limits is not None and not _is_executable(model):
