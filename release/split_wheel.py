@@ -7,8 +7,6 @@ the same version.  Both install their files in the same folders, and have no fil
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -17,6 +15,7 @@ from email.message import Message
 from pathlib import Path
 
 from relvm.compiler.build_cache import SOURCES_DIGEST, digest_of_rows, is_source
+from relvm.installation import record_file, record_row
 
 # The files and folders of relvm-runtime.  Modules of these files import other modules only in functions.
 RUNTIME_FILES = (
@@ -96,7 +95,7 @@ def split_wheel(wheel: Path, folder: Path) -> tuple[Path, Path]:
         contents[f"{own}/WHEEL"] = _wheel_file(contents[f"{own}/WHEEL"], tag)
         bill = f"{own}/sboms/{name}.cdx.json"
         contents[bill] = _bill_of_materials(contents[bill], name)
-        contents[f"{own}/RECORD"] = _record(contents, f"{own}/RECORD")
+        contents[f"{own}/RECORD"] = record_file(contents, f"{own}/RECORD")
         path = folder / f"{own.removesuffix('.dist-info')}-{tag}.whl"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for inside in sorted(contents):
@@ -164,16 +163,6 @@ def _bill_of_materials(content: bytes, name: str) -> bytes:
     return json.dumps(bill, indent=2).encode() + b"\n"
 
 
-def _record(contents: Mapping[str, bytes], own: str) -> bytes:
-    return b"".join(row + b"\n" for row in [*sorted(_all_rows(contents)), f"{own},,".encode()])
-
-
-def _all_rows(contents: Mapping[str, bytes]) -> Iterable[bytes]:
-    for path, content in contents.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-        yield f"{path},sha256={digest},{len(content)}".encode()
-
-
 def _rows(files: Mapping[str, bytes]) -> Iterable[bytes]:
     """Return the rows of the files on which a build depends, as in RECORD."""
-    return _all_rows({path: files[path] for path in files if path.startswith("relvm/") and is_source(path)})
+    return (record_row(path, files[path]) for path in files if path.startswith("relvm/") and is_source(path))

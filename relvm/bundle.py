@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import keyword
 import os
@@ -27,6 +25,7 @@ from relvm.errors import (
     expect_type,
     known_names,
 )
+from relvm.installation import record_file
 from relvm.model import Model
 from relvm.numpy_dtypes import tensor_dtype_row
 from relvm.quoting import terminal
@@ -127,7 +126,7 @@ def bundle(
     files[f"{information}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: relvm {relvm.__version__}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     ).encode()
-    files[f"{information}/RECORD"] = _record(files, f"{information}/RECORD")
+    files[f"{information}/RECORD"] = record_file(files, f"{information}/RECORD")
     with complete_file(path.absolute()) as partial:
         partial.write_bytes(_zip(files))
     return path
@@ -309,15 +308,6 @@ def _needs_ml_dtypes(executable: Executable) -> bool:
     kinds = [each.dtype for each in program.constants if isinstance(each, np.ndarray)]
     kinds += [each for each in program.constants if isinstance(each, np.dtype)]
     return any(kind.isbuiltin != 1 for kind in kinds)
-
-
-def _record(files: dict[str, bytes], own: str) -> bytes:
-    """Return the file RECORD of a wheel.  Source: Python Packaging User Guide, Recording installed projects."""
-    rows = []
-    for name in sorted(files):
-        digest = base64.urlsafe_b64encode(hashlib.sha256(files[name]).digest()).rstrip(b"=").decode()
-        rows.append(f"{name},sha256={digest},{len(files[name])}\n")
-    return "".join([*rows, f"{own},,\n"]).encode()
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib.machinery import PathFinder
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -48,3 +49,25 @@ def report_missing_modules() -> None:
     """Add the import hook `MissingModules`, if it has not been added yet."""
     if MissingModules not in sys.meta_path:
         sys.meta_path.append(MissingModules)
+
+
+def record_row(path: str, content: bytes) -> bytes:
+    """Return the row of a file in RECORD, the list of the files of an installed package: `path,sha256=digest,bytes`.
+
+    Source: Python Packaging User Guide, Recording installed projects.
+    """
+    import base64  # imported here, because few programs write a RECORD, or run from a checkout without one
+    import hashlib
+
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{path},sha256={digest},{len(content)}".encode()
+
+
+def record_file(files: Mapping[str, bytes], own: str) -> bytes:
+    """Return the file RECORD of a wheel.
+
+    files: the contents of the other files by path.
+    own: the path of the file RECORD.
+    """
+    rows = [record_row(path, files[path]) for path in sorted(files)]
+    return b"".join(row + b"\n" for row in (*rows, f"{own},,".encode()))

@@ -165,9 +165,7 @@ class Jitted:
         leaves, key = self._leaves(args, kwargs)
         if any(isinstance(leaf, self._tracer) for leaf in leaves):  # inside of another function that JAX traces
             return self._jitted(*args, **kwargs)
-        compiled = self._compiled.get(key)
-        if compiled is None:
-            compiled = self._compiled[key] = self._compile(args, kwargs)
+        compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
         result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
         values = [convert(each) for convert, each in zip(compiled.convert, found, strict=True)]
@@ -188,9 +186,7 @@ class Jitted:
         args, kwargs: the arguments, as for `module`.
         """
         _, key = self._leaves(args, kwargs)
-        if key not in self._compiled:
-            self._compiled[key] = self._compile(args, kwargs)
-        return self._compiled[key].model
+        return (self._compiled.get(key) or self._compile(key, args, kwargs)).model
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Hashable]:
         """Return the leaves of the arguments that are not static, and the key of the program for all arguments."""
@@ -211,13 +207,15 @@ class Jitted:
             raise RelvmArgumentError(f"a static argument is not hashable: {unhashable}") from None
         return leaves, key
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:
+    def _compile(self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:
+        """Build the program for some arguments, and store it.   key: the result of `_leaves`."""
         traced = self._jitted.trace(*args, **kwargs)
         module = import_traced(traced)
         executable = build(module, self._exec_mode, self._target)
         dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
         results, structure = self._flatten(traced.out_info)
-        return _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
+        compiled = _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
+        return self._compiled.setdefault(key, compiled)
 
     def _conversion(self, aval: Any) -> Callable[[Any], Any]:
         """Return the function that converts what the model returns for an abstract value to an array."""

@@ -307,9 +307,7 @@ class Model {
     std::vector<rvm_value> arguments;
     for (const Tensor &input : inputs) arguments.push_back(input.value().get());
     Value result;
-    check(rvm_machine_call(machine_.get(), function_, arguments.data(), static_cast<std::int32_t>(arguments.size()),
-                           result.out()),
-          result);
+    check(call(arguments, result), result);
     std::vector<Tensor> outputs;
     if (result.get().tag == RVM_TAG_TUPLE) {
       const rvm_tuple *tuple = result.get().as.tuple;

@@ -67,9 +67,8 @@ def run(options: argparse.Namespace) -> int:
     is_module = suffix == ".wasm"
     if is_module and options.target == "auto":
         options.target = "wasm32"
-    portable = (
-        options.portable and not is_module and not options.selective
-    )  # all engines run the native code of a WebAssembly module
+    # All engines run the native code of a WebAssembly module, and a selective library has none.
+    portable = options.portable and not is_module and not options.selective
     executable = build_file(options, options.exec_mode, debug=options.debug, portable=portable)
     if options.selective:
         export_selective(executable, options.output)

@@ -20,7 +20,7 @@ import numpy as np
 from relvm.compiler.disk_cache import key_suffix, record_use, write
 from relvm.data_classes import value_record
 from relvm.errors import RelvmError
-from relvm.installation import has_compiler
+from relvm.installation import has_compiler, record_row
 from relvm.runtime.cache_folder import CacheFolder, open_cache
 from relvm.runtime.executable import Executable, LoadPolicy
 from relvm.runtime.file_io import map_cached
@@ -217,19 +217,14 @@ def _source_files(package: str) -> Iterator[tuple[str, float]]:
 
 
 def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
-    """Return a row `path,sha256=digest,bytes` for each source file of a package, in sorted order.
+    """Return the row in RECORD of each source file of a package, in sorted order.
 
-    The file RECORD of an installed package has the same rows.   files: a dict whose keys are the paths of the files.
-    Source: Python Packaging User Guide, Recording installed projects.
+    files: a dict whose keys are the paths of the files.
     """
-    import base64  # an installed package has a RECORD
-
     rows, start = [], len(os.path.dirname(package)) + 1  # os.path.relpath would be slow
     for path in files:
         with open(path, "rb") as file:
-            content = file.read()
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-        rows.append(f"{path[start:]},sha256={digest},{len(content)}".encode())
+            rows.append(record_row(path[start:], file.read()))
     return sorted(rows)
 
 

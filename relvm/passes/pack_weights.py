@@ -165,7 +165,7 @@ def _pack_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
 
     new = call
     shapes = x.tensor_type.known_shape, weights.shape, call.tensor_type.known_shape, window
-    is_direct = is_direct_faster_than_windows(*shapes[1:])
+    is_direct = not isinstance(in_tiles, Literal) and is_direct_faster_than_windows(*shapes[1:])
     if isinstance(in_tiles, Literal) and in_tiles.value:
         new = conv_winograd(x, pack("tiles", transform_windows), pads=window.pads, spread=window.dilations[0])
     elif not isinstance(in_tiles, Literal) and (is_direct or can_multiply_windows(window)):

@@ -699,7 +699,7 @@ RANDOM = {
     ),
 }
 
-# What JAX writes besides StableHLO.
+# Operations of other dialects that JAX writes.
 _SQUARE = np.float64([[3, 1], [4, -2], [0, 5]])
 _Q, _R = np.linalg.qr(_SQUARE)
 JAX = {

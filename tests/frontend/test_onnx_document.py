@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from frontend.onnx_models import onnx
+from support.documented_table import DOCS, check_table
 
 from relvm.frontend.onnx.support_table import as_markdown, rows
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
-MARK = "<!-- the table -->\n"
+DOCUMENT = "onnx.md"
 
 
 def test_the_table_is_that_of_the_declarations(request: pytest.FixtureRequest) -> None:
-    text, _, table = DOCUMENT.read_text().partition(MARK)
-    (stated,) = re.findall(r"the schemas of onnx ([\d.]+)", text)
+    (stated,) = re.findall(r"the schemas of onnx ([\d.]+)", (DOCS / DOCUMENT).read_text())
     if onnx.__version__ != stated:
         pytest.skip(f"the table was made with onnx {stated}")
-    if request.config.getoption("--update"):
-        DOCUMENT.write_text(f"{text}{MARK}\n{as_markdown()}")
-        return
-    assert table.strip() == as_markdown().strip(), "run pytest --update, and read the diff"
+    check_table(DOCUMENT, as_markdown(), update=request.config.getoption("--update"))
 
 
 def test_every_row_has_an_operator_that_can_be_told_from_others() -> None:

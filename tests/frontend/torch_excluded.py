@@ -1,4 +1,4 @@
-"""What relvm refuses or computes otherwise in the test data of PyTorch, with the reasons.  These lists only shrink."""
+"""Exclusions from the test data of PyTorch, with the reasons.  These lists only shrink."""
 
 # Patterns of samples whose results are not compared -> the reason.
 OTHERWISE = {

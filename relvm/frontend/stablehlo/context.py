@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.common.node_context import ModuleContext
 from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.program import (
     AnyType,
@@ -24,28 +24,28 @@ from relvm.frontend.stablehlo.program import (
     Value,
 )
 from relvm.frontend.stablehlo.symbolic_values import SymbolicValues
-from relvm.ir.builder import Builder
-from relvm.ir.expr import Constant, Expr, Shape, Var, constant
+from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, dim_var
 from relvm.ir.types import TensorType, TupleType, Type
 
 
-class ImportContext(ABC):
+class ImportContext(ModuleContext):
     """The import of one program.
 
-    builder: the builder of the module.
     symbolic: the elements of integer tensors that are known as numbers or sizes.
     operation: the operation that is being converted, or None.
     inlines_all: whether all functions are inlined where they are called.
     """
 
     def __init__(self, program: Program) -> None:
+        super().__init__()
         self.program = program
-        self.builder = Builder()
         self.symbolic = SymbolicValues(self)
         self.operation: Operation | None = None
         self.inlines_all = False
-        self._names = Counter[str]()
+
+    def place_of_node(self) -> str:
+        return "" if self.operation is None else f"{self.operation.place}: {self.operation.name}"
 
     @abstractmethod
     def import_block(self, block: Block, values: dict[Value, Expr]) -> list[Expr]:
@@ -66,19 +66,6 @@ class ImportContext(ABC):
             yield
         finally:
             self.inlines_all = before
-
-    def with_shape(self, value: Expr, shape: Iterable[AnyDim]) -> Expr:
-        """Return a tensor with the given shape.  The shape is checked at run time if it is not known."""
-        shape = tuple(shape)
-        type_ = value.tensor_type
-        if type_.shape == shape:
-            return value
-        where = "" if self.operation is None else f"{self.operation.place}: {self.operation.name}"
-        return self.builder.match_cast(value, TensorType(type_.dtype, shape), where=where)
-
-    def emit(self, expr: Expr, name: str | None = None) -> Expr:
-        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
-        return expr if isinstance(expr, Var | Constant) else self.builder.emit(expr, name)
 
     def new_dims(self, stem: str, count: int) -> tuple[AnyDim, ...]:
         """Return new dimension variables."""
@@ -114,9 +101,3 @@ class ImportContext(ABC):
                 for axis, dim in enumerate(type_.shape)
             ),
         )
-
-    def unique_name(self, name: str) -> str:
-        """Return an unused name of a function, a kernel or a dimension variable."""
-        self._names[name] += 1
-        count = self._names[name] - 1
-        return self.unique_name(f"{name}_{count}") if count else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ import numpy as np
 import relvm.ops as relvm_ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.node_context import NodeContext
 from relvm.frontend.stablehlo import ops
 from relvm.frontend.stablehlo.context import ImportContext
 from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.program import Block, Elements, Operation, Tensor, Value
 from relvm.ir.dtypes import F32, I8, U8, DType
-from relvm.ir.expr import Constant, Expr, Shape, TupleItem, constant
-from relvm.ir.kernel_def import KernelDef
+from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import TensorType, TupleType
+from relvm.ir.types import TensorType
 
 Converter = Callable[["Node"], Any]
 
@@ -100,7 +100,7 @@ def refused_operations() -> dict[str, str]:
 
 
 @value_record
-class Node:
+class Node(NodeContext):
     """An operation that is being converted.
 
     importer: the importer, to which the converter adds bindings.
@@ -225,36 +225,9 @@ class Node:
 
     # ---- expressions ----
 
-    def emit(self, expr: Expr, name: str | None = None) -> Expr:
-        """Bind an expression to a variable, and return the variable.  Return a constant unchanged."""
-        return self.importer.emit(expr, name)
-
-    def items(self, value: Expr) -> tuple[Expr, ...]:
-        """Return the items of a tuple as variables."""
-        assert isinstance(value.type, TupleType)
-        return tuple(self.emit(TupleItem(value, i, type=type_)) for i, type_ in enumerate(value.type.fields))
-
-    def reshaped(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
-        """Return x in another shape.  Return x itself if it has this shape."""
-        shape = tuple(shape)
-        return x if x.tensor_type.shape == shape else self.emit(relvm_ops.reshape(x, Shape(shape)))
-
-    def broadcast(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
-        """Return x broadcast to a shape.  Return x itself if it has this shape."""
-        shape = tuple(shape)
-        return x if x.tensor_type.shape == shape else self.emit(relvm_ops.broadcast_to(x, Shape(shape)))
-
     def cast(self, x: Expr, dtype: DType) -> Expr:
         """Return x converted to a dtype.  Return x itself if it has this dtype."""
         return x if x.element_type == dtype else self.emit(relvm_ops.cast(x, to=dtype.name))
-
-    def call_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> Any:
-        """Add a kernel to the module and call it.  Return its result, or a tuple of its results."""
-        builder = self.importer.builder
-        builder.kernel(kernel)
-        if len(results) == 1:
-            return builder.call_kernel(kernel.name, *args, result=results[0])
-        return self.items(builder.call_kernel(kernel.name, *args, result=TupleType(tuple(results))))
 
     @staticmethod
     def as_tuple(value: Any) -> tuple[Expr, ...]:

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import relvm.ops as ops
+from relvm.frontend.common.node_context import ModuleContext
 from relvm.frontend.torch.program import Graph, GraphNode, Program
-from relvm.ir.builder import Builder
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import BuiltinCall, Constant, DimValue, Expr, String, Var
+from relvm.ir.expr import BuiltinCall, Constant, DimValue, Expr, String
 from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, dim_var
-from relvm.ir.types import VOID, TensorType
+from relvm.ir.types import VOID
 
 
-class ImportContext(ABC):
+class ImportContext(ModuleContext):
     """The import of one program.
 
-    builder: the builder of the module.
     node: the node that is being converted, or None.
     here: the beginning of messages about the node.
     """
 
     def __init__(self, program: Program) -> None:
+        super().__init__()
         self.program = program
-        self.builder = Builder()
         self.node: GraphNode | None = None
         self.here = program.place
-        self._names = Counter[str]()
 
     @abstractmethod
     def declared_shape(self, graph: Graph, name: str) -> tuple[AnyDim | None, ...]:
@@ -47,9 +44,8 @@ class ImportContext(ABC):
         args: the values of its inputs.
         """
 
-    def emit(self, expr: Expr, name: str | None = None) -> Expr:
-        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
-        return expr if isinstance(expr, Var | Constant) else self.builder.emit(expr, name)
+    def place_of_node(self) -> str:
+        return self.here
 
     def cast(self, x: Expr, dtype: DType) -> Expr:
         """Return a tensor converted to a dtype.  Return it unchanged if it has this dtype."""
@@ -58,14 +54,6 @@ class ImportContext(ABC):
         if isinstance(x, Constant) and x.value.size == 1 and not (x.known_element_type.is_float and dtype.is_integer):
             return Constant(_frozen(x, dtype))
         return self.emit(ops.cast(x, to=dtype.name))
-
-    def with_shape(self, value: Expr, shape: Iterable[AnyDim]) -> Expr:
-        """Return a tensor with the given shape.  The shape is checked at run time if it is not known."""
-        shape = tuple(shape)
-        type_ = value.tensor_type
-        if type_.shape == shape:
-            return value
-        return self.builder.match_cast(value, TensorType(type_.dtype, shape), where=self.here)
 
     def require(self, relation: str, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check a relation of two sizes, when the program is imported if possible, otherwise at run time.
@@ -85,12 +73,6 @@ class ImportContext(ABC):
     def new_dim(self, stem: str, *, signed: bool = False) -> AnyDim:
         """Return a new dimension variable."""
         return dim_var(self.unique_name(stem), signed=signed)
-
-    def unique_name(self, name: str) -> str:
-        """Return an unused name of a function, a kernel or a dimension variable."""
-        self._names[name] += 1
-        count = self._names[name] - 1
-        return self.unique_name(f"{name}_{count}") if count else name
 
 
 def _frozen(x: Constant, dtype: DType) -> Any:

@@ -13,16 +13,16 @@ import numpy as np
 import relvm.ops as relvm_ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.node_context import NodeContext
 from relvm.frontend.torch import ops
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
 from relvm.frontend.torch.program import Argument, Graph, GraphNode
 from relvm.frontend.torch.promotion import promoted_dtype
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
-from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant
-from relvm.ir.kernel_def import KernelDef
+from relvm.ir.expr import Constant, DimValue, Expr, constant
 from relvm.ir.symbolic import AnyDim, Dim, exact_quotient
-from relvm.ir.types import PrimType, TensorType, TupleType
+from relvm.ir.types import PrimType
 
 Converter = Callable[..., Any]
 Number = bool | int | float | Dim
@@ -110,7 +110,7 @@ def accepted_arguments(convert: Converter) -> frozenset[str] | None:
 
 
 @value_record
-class Node:
+class Node(NodeContext):
     """An operator call that is being converted.
 
     importer: the importer, to which the converter adds bindings.
@@ -162,25 +162,6 @@ class Node:
 
     # ---- expressions ----
 
-    def emit(self, expr: Expr, name: str | None = None) -> Expr:
-        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
-        return self.importer.emit(expr, name)
-
-    def items(self, value: Expr) -> tuple[Expr, ...]:
-        """Return the items of a tuple as variables."""
-        assert isinstance(value.type, TupleType)
-        return tuple(self.emit(TupleItem(value, i, type=type_)) for i, type_ in enumerate(value.type.fields))
-
-    def reshaped(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
-        """Return x in another shape.  Return x itself if it has this shape."""
-        shape = tuple(shape)
-        return x if x.tensor_type.shape == shape else self.emit(relvm_ops.reshape(x, Shape(shape)))
-
-    def broadcast(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
-        """Return x broadcast to a shape.  Return x itself if it has this shape."""
-        shape = tuple(shape)
-        return x if x.tensor_type.shape == shape else self.emit(relvm_ops.broadcast_to(x, Shape(shape)))
-
     def cast(self, x: Expr, dtype: DType) -> Expr:
         """Return x converted to a dtype.  Return x itself if it has this dtype."""
         return self.importer.cast(x, dtype)
@@ -210,14 +191,6 @@ class Node:
         """Return tensors and numbers as tensors of the dtype to which PyTorch promotes them."""
         dtype = promoted_dtype(values)
         return [self.number(value, dtype) for value in values]
-
-    def call_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> Any:
-        """Add a kernel to the module and call it.  Return its result, or a tuple of its results."""
-        builder = self.importer.builder
-        builder.kernel(kernel)
-        if len(results) == 1:
-            return builder.call_kernel(kernel.name, *args, result=results[0])
-        return self.items(builder.call_kernel(kernel.name, *args, result=TupleType(tuple(results))))
 
     def kernel_name(self, stem: str) -> str:
         return self.importer.unique_name(stem)

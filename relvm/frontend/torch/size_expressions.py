@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from relvm.data_classes import value_record
@@ -27,6 +28,7 @@ class Call:
     args: tuple[Any, ...]
 
 
+@lru_cache(maxsize=1024)
 def parse_expression(text: str) -> Call:
     """Parse an expression.  Keyword arguments are ignored.
 

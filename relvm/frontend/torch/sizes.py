@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import MutableMapping
-from functools import cache
 from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
@@ -110,20 +109,15 @@ class SizeContext(ImportContext):
         if kind == "as_int":
             return _plain_int(content)
         try:
-            return as_size(_parsed(content["expr_str"]), self.sizes)
+            return as_size(parse_expression(content["expr_str"]), self.sizes)
         except (KeyError, RelvmUnsupportedError):
             return None
 
     def new_symbol(self, size: Any) -> str:
         """Return the symbol that a declared size consists of, or "" if it is another expression."""
         content = size.get("as_expr")
-        call = _parsed(content["expr_str"]) if isinstance(content, dict) else None
+        call = parse_expression(content["expr_str"]) if isinstance(content, dict) else None
         return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""
-
-
-@cache
-def _parsed(text: str) -> Any:
-    return parse_expression(text)
 
 
 def _plain_int(value: Any) -> int:

@@ -105,9 +105,6 @@ def softmax_by_parts(call: OpCall, definitions: Definitions) -> Expr | None:
     shifted = None if exponential is None else find_call(definitions, exponential.args[0], ops.subtract)
     if shifted is None:
         return None
-    added = find_call(definitions, total, ops.add)
-    if added is not None and all_equal(added.args[1], 0):  # a sum of powers is not -0
-        total = added.args[0]
     x, largest = shifted.args
     axis = _reduced_axis(total, ops.sum, powers, definitions)
     if axis is None or axis != _reduced_axis(largest, ops.max, x, definitions):
@@ -120,11 +117,12 @@ def _reduced_axis(expr: Expr, reduction: Operator, x: Expr, definitions: Definit
     shape = x.tensor_type.shape if isinstance(x.type, TensorType) else None
     if shape is None:
         return None
-    found = find_call(definitions, expr, reduction)
-    if found is None and (view := find_call(definitions, expr, ops.reshape, ops.expand_dims)) is not None:
-        inner = find_call(definitions, view.args[0], ops.add)
-        reduced = inner.args[0] if inner is not None and all_equal(inner.args[1], 0) else view.args[0]
-        found = find_call(definitions, reduced, reduction)
+    view = find_call(definitions, expr, ops.reshape, ops.expand_dims)
+    reduced = expr if view is None else view.args[0]
+    added = find_call(definitions, reduced, ops.add)
+    if added is not None and all_equal(added.args[1], 0):  # the initial value of a sum of powers, which is not -0
+        reduced = added.args[0]
+    found = find_call(definitions, reduced, reduction)
     if found is None or found.args[0] is not x:
         return None
     axes = dict(found.attributes)["axes"]

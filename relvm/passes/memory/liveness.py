@@ -75,7 +75,7 @@ def alias_roots(block: Block, outer: Roots) -> Roots:
 
 @dataclass
 class Scope:
-    """What is known of the variables that a block and its enclosing blocks bind.
+    """The aliases and uses of the variables that a block and its enclosing blocks bind.
 
     fields: the result of `tuple_fields` for the block.
     roots: the result of `alias_roots` for the block.

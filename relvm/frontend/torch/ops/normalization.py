@@ -195,16 +195,7 @@ def _batch_norm(
     cudnn_enabled: bool = False,
 ) -> Expr:
     """In training, the running mean and variance are changed in place."""
-    if not training:
-        if running_mean is None or running_var is None:
-            raise RelvmUnsupportedError("inference without a running mean and variance is not supported")
-        return _normalized(node, input, weight, bias, running_mean, running_var, eps)
-    result, _, _, mean, variance = _trained(node, input, weight, bias, running_mean, running_var, momentum, eps)
-    result = node.emit(result)
-    if mean is not None and variance is not None:
-        node.update("running_mean", mean)
-        node.update("running_var", variance)
-    return result
+    return _native_batch_norm(node, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
 @converts("_native_batch_norm_legit", "native_batch_norm", "_batch_norm_with_update", "cudnn_batch_norm")

@@ -73,19 +73,24 @@ def _run_layer(
     return node.reshaped(output, dims), [node.reshaped(each, (batch, hidden)) for each in finals]
 
 
+@converts("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
 def _recurrent(
     node: Node,
-    kind: str,
-    x: Expr,
-    states: Sequence[Expr],
+    input: Expr,
+    hx: Expr | Sequence[Expr],
     params: Sequence[Expr],
     has_biases: bool,
-    layers: int,
+    num_layers: int,
+    dropout: float,
+    train: bool,
     bidirectional: bool,
     batch_first: bool,
-    activation: str = "tanh",
 ) -> tuple[Expr, ...]:
-    x = node.wide(x)
+    if dropout and train:
+        raise RelvmUnsupportedError("random numbers are not supported (dropout is not 0)")
+    kind, _, activation = node.node.target.split(".")[-2].partition("_")  # such as rnn_tanh
+    states = [hx] if isinstance(hx, Expr) else hx
+    x = node.wide(input)
     is_flat = len(shape_of(x)) == 2
     if is_flat:
         x = node.emit(ops.expand_dims(x, axes=(1,)))
@@ -94,7 +99,7 @@ def _recurrent(
         x = node.emit(ops.transpose(x, perm=(1, 0, 2)))
     directions = 2 if bidirectional else 1
     finals: list[list[Expr]] = [[] for _ in states]
-    for layer in range(layers):
+    for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             at = layer * directions + direction
@@ -112,60 +117,3 @@ def _recurrent(
     if is_flat:
         return ops.squeeze(x, axes=(1,)), *(ops.squeeze(end, axes=(1,)) for end in ends)
     return (ops.transpose(x, perm=(1, 0, 2)) if batch_first else x), *ends
-
-
-@converts("lstm.input")
-def _lstm(
-    node: Node,
-    input: Expr,
-    hx: Sequence[Expr],
-    params: Sequence[Expr],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Expr, ...]:
-    _expect_no_dropout(dropout, train)
-    return _recurrent(node, "lstm", input, hx, params, has_biases, num_layers, bidirectional, batch_first)
-
-
-@converts("gru.input")
-def _gru(
-    node: Node,
-    input: Expr,
-    hx: Expr,
-    params: Sequence[Expr],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Expr, ...]:
-    _expect_no_dropout(dropout, train)
-    return _recurrent(node, "gru", input, [hx], params, has_biases, num_layers, bidirectional, batch_first)
-
-
-@converts("rnn_tanh.input", "rnn_relu.input")
-def _rnn(
-    node: Node,
-    input: Expr,
-    hx: Expr,
-    params: Sequence[Expr],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Expr, ...]:
-    _expect_no_dropout(dropout, train)
-    activation = "relu" if "rnn_relu" in node.node.target else "tanh"
-    return _recurrent(node, "rnn", input, [hx], params, has_biases, num_layers, bidirectional, batch_first, activation)
-
-
-def _expect_no_dropout(dropout: float, train: bool) -> None:
-    if dropout and train:
-        raise RelvmUnsupportedError("random numbers are not supported (dropout is not 0)")

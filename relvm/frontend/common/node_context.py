@@ -1,0 +1,84 @@
+"""What importers of programs and the converters of their nodes share: bindings, checked shapes and unused names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import relvm.ops as ops
+from relvm.ir.builder import Builder
+from relvm.ir.expr import Constant, Expr, Shape, TupleItem, Var
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType, TupleType
+
+
+class ModuleContext(ABC):
+    """The import of a program as a module.
+
+    builder: the builder of the module.
+    """
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self._names = Counter[str]()
+
+    @abstractmethod
+    def place_of_node(self) -> str:
+        """Return the node that is being imported, for the messages of checks at run time."""
+
+    def emit(self, expr: Expr, name: str | None = None) -> Expr:
+        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
+        return expr if isinstance(expr, Var | Constant) else self.builder.emit(expr, name)
+
+    def with_shape(self, value: Expr, shape: Iterable[AnyDim]) -> Expr:
+        """Return a tensor with the given shape.  The shape is checked at run time if it is not known."""
+        shape = tuple(shape)
+        type_ = value.tensor_type
+        if type_.shape == shape:
+            return value
+        return self.builder.match_cast(value, TensorType(type_.dtype, shape), where=self.place_of_node())
+
+    def unique_name(self, name: str) -> str:
+        """Return an unused name of a function, a kernel or a dimension variable."""
+        self._names[name] += 1
+        count = self._names[name] - 1
+        return self.unique_name(f"{name}_{count}") if count else name
+
+
+class NodeContext:
+    """A node that is being converted.
+
+    importer: the importer, to which the converter adds bindings.
+    """
+
+    importer: ModuleContext
+
+    def emit(self, expr: Expr, name: str | None = None) -> Expr:
+        """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""
+        return self.importer.emit(expr, name)
+
+    def items(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the items of a tuple as variables."""
+        assert isinstance(value.type, TupleType)
+        return tuple(self.emit(TupleItem(value, i, type=type_)) for i, type_ in enumerate(value.type.fields))
+
+    def reshaped(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
+        """Return x in another shape.  Return x itself if it has this shape."""
+        shape = tuple(shape)
+        return x if x.tensor_type.shape == shape else self.emit(ops.reshape(x, Shape(shape)))
+
+    def broadcast(self, x: Expr, shape: Sequence[AnyDim]) -> Expr:
+        """Return x broadcast to a shape.  Return x itself if it has this shape."""
+        shape = tuple(shape)
+        return x if x.tensor_type.shape == shape else self.emit(ops.broadcast_to(x, Shape(shape)))
+
+    def call_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> Any:
+        """Add a kernel to the module and call it.  Return its result, or a tuple of its results."""
+        builder = self.importer.builder
+        builder.kernel(kernel)
+        if len(results) == 1:
+            return builder.call_kernel(kernel.name, *args, result=results[0])
+        return self.items(builder.call_kernel(kernel.name, *args, result=TupleType(tuple(results))))
