@@ -54,6 +54,17 @@
 #define RVM_OPAQUE(pointer)
 #endif
 
+/* RVM_LOADED states that the vector `value` is loaded here, and RVM_LOADED_FROM that it is loaded from `pointer`
+   without an index.  Otherwise gcc for AArch64 loads each vector where it is used, instead of two by one instruction.
+   clang does so without being told. */
+#if defined __aarch64__ && defined __GNUC__ && !defined __clang__
+#define RVM_LOADED(value) __asm__("" : "+w"(value))
+#define RVM_LOADED_FROM(pointer) RVM_OPAQUE(pointer)
+#else
+#define RVM_LOADED(value)
+#define RVM_LOADED_FROM(pointer)
+#endif
+
 /* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with these clauses.  A reduction clause
    allows the compiler to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd
    -DRVM_OPENMP_SIMD. */

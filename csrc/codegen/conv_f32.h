@@ -190,8 +190,16 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
   const float *const a = args->a, *const x = args->x + column;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
+  int64_t p = 0;
+#ifdef RVM_LEFT_LANES
+  for (; p + RVM_LEFT_LANES <= depth; p += RVM_LEFT_LANES) {
+    const float *const right[RVM_LEFT_LANES] = {x + offsets[p], x + offsets[p + 1], x + offsets[p + 2],
+                                                x + offsets[p + 3]};
+    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);
+  }
+#endif
   RVM_UNROLL_TWICE
-  for (int64_t p = 0; p < depth; p++) {
+  for (; p < depth; p++) {
     const float *const row = x + offsets[p];
     rvm_lanes right[4];
 #pragma GCC unroll 4

@@ -53,19 +53,19 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
   const int64_t columns = args->columns;
   for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS) {
     /* About eight independent additions must be in flight to hide their latency.  So if few rows are left, several
-       vectors of columns are computed together.  With 32 vector registers (16 lanes), more sums fit, so each weight is
+       vectors of columns are computed together.  With 32 vector registers, more sums fit, so each weight is
        read less often. */
     int64_t j = 0;
 #ifndef RVM_COMPACT
     const int64_t rows = args->rows - r;
     if (rows <= 2)
       for (; columns - j > 3 * RVM_LANES; j += 4 * RVM_LANES) rvm_columns_in_registers(args, taps, 2, 4, r, j);
-    if (rows <= 4 && RVM_LANES == 16)
+    if (rows <= 4 && RVM_VECTOR_REGISTERS == 32)
       for (; columns - j > 2 * RVM_LANES; j += 3 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 3, r, j);
     if (rows <= 4)
       for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 2, r, j);
 #endif
-    if (RVM_LANES == 16)
+    if (RVM_VECTOR_REGISTERS == 32)
       for (; columns - j > RVM_LANES; j += 2 * RVM_LANES)
         rvm_columns_in_registers(args, taps, RVM_COLUMN_ROWS, 2, r, j);
     for (; j < columns; j += RVM_LANES) rvm_columns_in_registers(args, taps, RVM_COLUMN_ROWS, 1, r, j);

@@ -15,6 +15,10 @@
 #include "reproducible.h"
 #include "tile_forms.h"
 
+#if defined __aarch64__ && defined __GNUC__
+#include <arm_neon.h>
+#endif
+
 /* Copies `bytes` bytes.  src and dst are equal or do not overlap. */
 static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
   if (args->dst != args->src) memcpy(args->dst, args->src, (size_t)args->bytes);
@@ -70,6 +74,12 @@ enum { RVM_LANES = 4, RVM_TILE_VECTORS = 2 };
 #else
 #define RVM_SCALAR /* no vectors: the C compiler would keep them in memory */
 enum { RVM_LANES = 1, RVM_TILE_VECTORS = 4 };
+#endif
+
+#if defined __AVX512F__ || defined __aarch64__
+enum { RVM_VECTOR_REGISTERS = 32 };
+#else
+enum { RVM_VECTOR_REGISTERS = 16 };
 #endif
 
 #ifdef RVM_SCALAR
@@ -150,6 +160,43 @@ static inline RVM_ALWAYS_INLINE void rvm_store_sums(rvm_tile_sums sum, int rows,
   }
 }
 
+#if defined __aarch64__ && !defined RVM_COMPACT
+#define RVM_LEFT_LANES 4
+
+/* Adds RVM_LEFT_LANES products to each sum, in order.  Left factor p of row r is a[r * a_stride + p], and the right
+   factors of the columns begin at right[p].  On AArch64, an instruction multiplies by one lane of a vector, so one load
+   reads four left factors of a row. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum, int rows, int vectors, const float *a,
+                                                               int64_t a_stride,
+                                                               const float *const right[RVM_LEFT_LANES]) {
+  float32x4_t left[RVM_TILE_ROWS];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) left[r] = vld1q_f32(a + r * a_stride);
+  /* Four vectors of right factors fit the registers beside the sums of at most four rows. */
+  const int most = rows <= 4 || vectors < 4 ? vectors : 2;
+  const float *row;
+#define RVM_ADD_LANE(p)                                                                                 \
+  row = right[p];                                                                                       \
+  RVM_LOADED_FROM(row);                                                                                 \
+  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) {                         \
+    float32x4_t factors[4];                                                                             \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
+      factors[v] = vld1q_f32(row + (first + v) * RVM_LANES);                                            \
+      RVM_LOADED(factors[v]);                                                                           \
+    }                                                                                                   \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
+      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) __asm__(                                   \
+          "fmla %0.4s, %1.4s, %2.s[" #p "]" : "+w"(sum[r][first + v]) : "w"(factors[v]), "w"(left[r])); \
+    }                                                                                                   \
+  }
+  RVM_ADD_LANE(0)
+  RVM_ADD_LANE(1)
+  RVM_ADD_LANE(2)
+  RVM_ADD_LANE(3)
+#undef RVM_ADD_LANE
+}
+#endif
+
 /* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_arguments *args, int rows, int vectors,
                                                            int64_t column) {
@@ -158,8 +205,16 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
   const float *const a = args->a, *const b = args->b + column;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
+  int64_t p = 0;
+#ifdef RVM_LEFT_LANES
+  for (; a_column_stride == 1 && p + RVM_LEFT_LANES <= depth; p += RVM_LEFT_LANES) {
+    const float *const right[RVM_LEFT_LANES] = {b + p * b_stride, b + (p + 1) * b_stride, b + (p + 2) * b_stride,
+                                                b + (p + 3) * b_stride};
+    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);
+  }
+#endif
   RVM_UNROLL_TWICE
-  for (int64_t p = 0; p < depth; p++) {
+  for (; p < depth; p++) {
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);

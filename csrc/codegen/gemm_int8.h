@@ -16,6 +16,9 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
+#if defined __aarch64__ && defined __GNUC__
+#include <arm_neon.h>
+#endif
 #ifdef __wasm_simd128__
 #include <wasm_simd128.h>
 #endif
@@ -36,8 +39,8 @@ static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
    vectors have elements of int32_t because GCC keeps vectors of other elements in memory.
 
    RVM_DOTS_LEFT: a word of the left matrix, for all columns.  RVM_DOTS_RIGHT: the words of RVM_DOT_COLUMNS columns of
-   the right matrix.  RVM_DOTS_ADD: adds the products of these two to the sums.  RVM_DOTS_STORE: adds the sums to
-   memory. */
+   the right matrix.  RVM_DOTS_FACTORS: the type of both, if it is not rvm_dots.  RVM_DOTS_ADD: adds the products of
+   these two to the sums.  RVM_DOTS_STORE: adds the sums to memory. */
 #if defined __AVX512VNNI__ || (defined __AVXVNNI__ && defined __AVX2__)
 #define RVM_DOT 1
 #ifdef __AVX512VNNI__
@@ -91,6 +94,52 @@ static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
 #endif
 #define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
 
+#elif defined __aarch64__ && defined __GNUC__
+#define RVM_DOT 1
+typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
+#ifndef __ARM_FEATURE_MATMUL_INT8
+/* No instruction multiplies signed by unsigned bytes.  So the highest bits of the bytes of the right matrix are
+   inverted, which makes both operands signed or both unsigned.  It also makes an unsigned byte less by 128, and a
+   signed byte greater by 128, which RVM_DOTS_MOVE corrects in the sums of a row: `total` is the sum of the left bytes.
+ */
+#define RVM_DOTS_MOVE(total, left_is_signed) ((left_is_signed) ? (total) * 128 : (total) * -128)
+#endif
+#ifdef __ARM_FEATURE_DOTPROD
+enum { RVM_DOT_COLUMNS = 4, RVM_DOT_VECTORS = 4 };
+#define RVM_DOTS_LEFT(word, is_signed) ((rvm_dots){0} + (int32_t)(word))
+#define RVM_DOTS_STORE(dst, sum) (*(rvm_dots *)(dst) += (sum))
+#ifdef RVM_DOTS_MOVE
+#define RVM_DOTS_RIGHT(words, is_signed) (*(const rvm_dots *)(words) ^ (int32_t)0x80808080)
+#define RVM_DOTS_ADD(sum, left, right, left_is_signed)                                             \
+  ((left_is_signed) ? (rvm_dots)vdotq_s32((int32x4_t)(sum), (int8x16_t)(right), (int8x16_t)(left)) \
+                    : (rvm_dots)vdotq_u32((uint32x4_t)(sum), (uint8x16_t)(right), (uint8x16_t)(left)))
+enum { RVM_DOTS_AT_ONCE = 1 };
+#define RVM_SIGNED_LANE "sdot"
+#define RVM_UNSIGNED_LANE "udot"
+#else
+#define RVM_DOTS_RIGHT(words, is_signed) (*(const rvm_dots *)(words))
+#define RVM_DOTS_ADD(sum, left, right, left_is_signed)                                                \
+  ((left_is_signed) ? (rvm_dots)vusdotq_s32((int32x4_t)(sum), (uint8x16_t)(right), (int8x16_t)(left)) \
+                    : (rvm_dots)vusdotq_s32((int32x4_t)(sum), (uint8x16_t)(left), (int8x16_t)(right)))
+enum { RVM_DOTS_AT_ONCE = 2 };
+#define RVM_SIGNED_LANE "usdot"
+#define RVM_UNSIGNED_LANE "sudot"
+#endif
+#else
+/* A column has two sums of two products each. */
+enum { RVM_DOT_COLUMNS = 2, RVM_DOT_VECTORS = 4 };
+#define RVM_DOTS_FACTORS uint8x8_t
+#define RVM_DOTS_LEFT(word, is_signed) ((uint8x8_t)vdup_n_u32(word))
+#define RVM_DOTS_RIGHT(words, is_signed) veor_u8(vld1_u8((const uint8_t *)(words)), vdup_n_u8(128))
+#define RVM_DOTS_ADD(sum, left, right, left_is_signed)                                                       \
+  ((left_is_signed) ? (rvm_dots)vpadalq_s16((int32x4_t)(sum), vmull_s8((int8x8_t)(right), (int8x8_t)(left))) \
+                    : (rvm_dots)vpadalq_u16((uint32x4_t)(sum), vmull_u8(right, left)))
+static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
+  vst1_s32(dst, vadd_s32(vld1_s32(dst), vget_low_s32(vpaddq_s32((int32x4_t)sum, (int32x4_t)sum))));
+}
+#define RVM_DOTS_STORE(dst, sum) rvm_dots_store(dst, sum)
+#endif
+
 #elif defined __wasm_simd128__
 typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -118,6 +167,10 @@ enum { RVM_DOT_COLUMNS = 4, RVM_DOT_VECTORS = 2 };
 #define RVM_DOTS_ADD(sum, left, right, left_is_signed) rvm_dots_add(sum, left, right, left_is_signed)
 #define RVM_DOTS_STORE(dst, sum) (*(rvm_dots *)(dst) += (sum))
 #endif
+#endif
+
+#ifndef RVM_DOTS_FACTORS
+#define RVM_DOTS_FACTORS rvm_dots
 #endif
 
 static inline uint32_t rvm_word_at(const uint8_t *bytes) {
@@ -196,6 +249,53 @@ static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int
 
 #ifdef RVM_DOT
 
+typedef rvm_dots rvm_tile_dot_sums[6][4];
+
+#if defined RVM_SIGNED_LANE && !defined RVM_COMPACT
+#define RVM_LEFT_WORDS 4
+
+/* Adds the products of RVM_LEFT_WORDS words of each row of `a` and as many rows of words of `b`, as
+   rvm_add_products_of_lanes does for floats. */
+static inline RVM_ALWAYS_INLINE void rvm_add_dots_of_lanes(rvm_tile_dot_sums sum, int rows, int vectors,
+                                                           const rvm_tile_bytes_arguments *args, const uint8_t *a,
+                                                           uint32_t flip, int a_is_signed, const int32_t *b) {
+  const int64_t b_stride = args->b_stride;
+  rvm_dots left[6];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; r++) left[r] = *(const rvm_dots *)(a + r * args->a_stride) ^ (int32_t)flip;
+  const int most = rows <= 4 || vectors < 4 ? vectors : RVM_DOTS_AT_ONCE;
+  const int32_t *row;
+#define RVM_ADD_LANE(p)                                                         \
+  row = b + (p) * b_stride;                                                     \
+  RVM_LOADED_FROM(row);                                                         \
+  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) { \
+    rvm_dots right[4];                                                          \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                    \
+      right[v] = *(const rvm_dots *)(row + (first + v) * RVM_DOT_COLUMNS);      \
+      RVM_LOADED(right[v]);                                                     \
+    }                                                                           \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                    \
+      const rvm_dots factors = RVM_DOTS_RIGHT(&right[v], !a_is_signed);         \
+      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) {                  \
+        if (a_is_signed)                                                        \
+          __asm__(RVM_SIGNED_LANE " %0.4s, %1.16b, %2.4b[" #p "]"               \
+                  : "+w"(sum[r][first + v])                                     \
+                  : "w"(factors), "w"(left[r]));                                \
+        else                                                                    \
+          __asm__(RVM_UNSIGNED_LANE " %0.4s, %1.16b, %2.4b[" #p "]"             \
+                  : "+w"(sum[r][first + v])                                     \
+                  : "w"(factors), "w"(left[r]));                                \
+      }                                                                         \
+    }                                                                           \
+  }
+  RVM_ADD_LANE(0)
+  RVM_ADD_LANE(1)
+  RVM_ADD_LANE(2)
+  RVM_ADD_LANE(3)
+#undef RVM_ADD_LANE
+}
+#endif
+
 /* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all complete words.
    a_is_signed, `rows` and `vectors` must be constants where this function is inlined.  If `flip` is 0, it must also be
    a constant, so that one instruction reads a word from memory to all lanes. */
@@ -205,19 +305,24 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
   const uint8_t *const a = args->a;
   const int32_t *const b = args->b + column;
   int32_t *tile = args->tile + column;
-  rvm_dots sum[6][4];
+  rvm_tile_dot_sums sum;
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_dots){0};
+  int64_t p = 0;
+#ifdef RVM_LEFT_WORDS
+  for (; p + RVM_LEFT_WORDS <= words; p += RVM_LEFT_WORDS)
+    rvm_add_dots_of_lanes(sum, rows, vectors, args, a + 4 * p, flip, a_is_signed, b + p * b_stride);
+#endif
   RVM_UNROLL_TWICE
-  for (int64_t p = 0; p < words; p++) {
-    rvm_dots right[4];
+  for (; p < words; p++) {
+    RVM_DOTS_FACTORS right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = RVM_DOTS_RIGHT(b + p * b_stride + v * RVM_DOT_COLUMNS, !a_is_signed);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
-      const rvm_dots left = RVM_DOTS_LEFT(rvm_word_at(a + r * a_stride + 4 * p) ^ flip, a_is_signed);
+      const RVM_DOTS_FACTORS left = RVM_DOTS_LEFT(rvm_word_at(a + r * a_stride + 4 * p) ^ flip, a_is_signed);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; v++) sum[r][v] = RVM_DOTS_ADD(sum[r][v], left, right[v], a_is_signed);
     }
@@ -244,8 +349,36 @@ static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_by
     rvm_dots_in_registers(args, 0, 0, rows, vectors, column);
 }
 
-/* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words. */
+/* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words, without the corrections of rvm_move_tile. */
 RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_registers, RVM_DOT_COLUMNS, RVM_DOT_VECTORS)
+
+#ifdef RVM_DOTS_MOVE
+
+/* Returns the sum of `count` bytes with the bits of `flip`, which is the same in each byte, inverted. */
+static inline int32_t rvm_sum_of_bytes(const uint8_t *bytes, int64_t count, uint32_t flip, int is_signed) {
+  int32_t total = 0;
+  RVM_SIMD(reduction(+ : total))
+  for (int64_t i = 0; i < count; i++) {
+    const uint8_t byte = bytes[i] ^ (uint8_t)flip;
+    total += is_signed ? (int8_t)byte : byte;
+  }
+  return total;
+}
+
+/* Corrects the sums of a tile (RVM_DOTS_MOVE). */
+static RVM_NOINLINE void rvm_move_tile(const rvm_tile_bytes_arguments *args) {
+  const uint32_t flip = (uint32_t)args->flip;
+  const int is_signed = args->a_is_signed != 0;
+  for (int64_t r = 0; r < args->rows; r++) {
+    const uint8_t *const a = (const uint8_t *)args->a + r * args->a_stride;
+    const int32_t total = RVM_DOTS_MOVE(rvm_sum_of_bytes(a, args->depth & ~INT64_C(3), flip, is_signed), is_signed);
+    int32_t *const sums = args->tile + r * args->tile_stride;
+    RVM_SIMD()
+    for (int64_t j = 0; j < args->columns; j++) sums[j] += total;
+  }
+}
+
+#endif
 
 #endif
 
@@ -260,6 +393,9 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_argumen
   const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
   rvm_tile_dots(args);
+#ifdef RVM_DOTS_MOVE
+  rvm_move_tile(args);
+#endif
 #else
   for (int64_t p = 0; p < words; p++) rvm_tile_words_from(args, p, 4);
 #endif
@@ -384,7 +520,7 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_vectors(const rvm_taps_bytes_ar
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) sum[v] = (rvm_dots){0};
   for (int64_t t = 0; t < taps; t++) {
-    const rvm_dots left = RVM_DOTS_LEFT(weights[t], 1);
+    const RVM_DOTS_FACTORS left = RVM_DOTS_LEFT(weights[t], 1);
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
       sum[v] = RVM_DOTS_ADD(sum[v], left, RVM_DOTS_RIGHT(words + offsets[t] + v * RVM_DOT_COLUMNS, 0), 1);
@@ -402,6 +538,10 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_bytes(const rvm_taps_bytes_argumen
 #ifdef RVM_DOT
   const int64_t columns = args->columns;
   int64_t j = 0;
+#ifdef RVM_DOTS_MOVE
+  const int32_t total = RVM_DOTS_MOVE(rvm_sum_of_bytes((const uint8_t *)args->weights, 4 * args->taps, 0, 1), 1);
+  for (int64_t column = 0; column < columns; column++) args->sums[column] += total;
+#endif
   for (; columns - j > 2 * RVM_DOT_COLUMNS; j += 4 * RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 4, j);
   for (; columns - j > RVM_DOT_COLUMNS; j += 2 * RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 2, j);
   for (; j < columns; j += RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 1, j);

@@ -1,5 +1,5 @@
-/* cpu.c: detects processor features with CPUID.  It does not use __builtin_cpu_supports, because not every compiler
-   has the run-time library behind it. */
+/* cpu.c: detects processor features: on x86-64 with CPUID, and on AArch64 by the auxiliary vector of Linux.  It does
+   not use __builtin_cpu_supports, because not every compiler has the run-time library behind it. */
 #include "cold.h"
 
 #include "cpu.h"
@@ -7,12 +7,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* The words that contain feature bits.  Those of CPUID are named after the leaf and the register EBX, ECX or EDX.  Leaf
+   7 has the subleaves 0 and 1; EXTENDED is leaf 0x80000001.  HWCAP and HWCAP2 are the low halves of AT_HWCAP and
+   AT_HWCAP2.  Words of other processors are 0. */
+enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, HWCAP, HWCAP2, WORD_COUNT };
+
 #if defined(__x86_64__)
 #include <cpuid.h>
-
-/* The words of CPUID that contain feature bits, named after the leaf and the register EBX, ECX or EDX.  Leaf 7 has the
-   subleaves 0 and 1; EXTENDED is leaf 0x80000001. */
-enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, WORD_COUNT };
 
 /* Returns the low half of XCR0, a bit set of the kinds of registers that the operating system saves.  AVX needs bits 1
    and 2.  AVX-512 needs bits 5 to 7 as well. */
@@ -22,14 +23,50 @@ static unsigned saved_state(void) {
   return low;
 }
 
-/* Returns one bit for each row of cpu_features.def, from bit 0. */
-static uint64_t read_features(void) {
-  unsigned words[WORD_COUNT] = {0}, a, b, c, d, leaves;
+/* Reads the words, which are 0 before.  Returns the register sets that the operating system saves. */
+static unsigned read_words(unsigned words[WORD_COUNT]) {
+  unsigned a, b, c, d, leaves;
   if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;
   if (__get_cpuid_count(7, 0, &leaves, &words[LEAF_7_B], &words[LEAF_7_C], &words[LEAF_7_D]) && leaves >= 1)
     __get_cpuid_count(7, 1, &words[LEAF_7_1_A], &b, &c, &words[LEAF_7_1_D]);
   __get_cpuid(0x80000001u, &a, &b, &words[EXTENDED_C], &d);
-  const unsigned saved = words[LEAF_1_C] & bit_OSXSAVE ? saved_state() : 0;
+  return words[LEAF_1_C] & bit_OSXSAVE ? saved_state() : 0;
+}
+
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) {
+  unsigned words[12] = {0};
+  for (unsigned i = 0; i < 3; i++) {
+    unsigned *part = words + 4 * i;
+    if (!__get_cpuid(0x80000002u + i, &part[0], &part[1], &part[2], &part[3])) break;
+  }
+  memcpy(name, words, sizeof words);
+  name[sizeof words] = '\0';
+  for (size_t length = strlen(name); length && name[length - 1] == ' ';) name[--length] = '\0';
+  if (!*name) strcpy(name, "this processor");
+}
+#else
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+static unsigned read_words(unsigned words[WORD_COUNT]) {
+  words[HWCAP] = (unsigned)getauxval(AT_HWCAP);
+  words[HWCAP2] = (unsigned)getauxval(AT_HWCAP2);
+  return 0;
+}
+#else
+static unsigned read_words(unsigned words[WORD_COUNT]) {
+  (void)words;
+  return 0;
+}
+#endif
+
+void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) { strcpy(name, "this processor"); }
+#endif
+
+/* Returns one bit for each row of cpu_features.def, from bit 0. */
+static uint64_t read_features(void) {
+  unsigned words[WORD_COUNT] = {0};
+  const unsigned saved = read_words(words);
   uint64_t features = 0, row = 1;
 #define FEATURE(name, option, macro, level, word, bit, state)                      \
   if ((words[word] >> (bit) & 1) && (saved & (state)) == (state)) features |= row; \
@@ -47,23 +84,6 @@ uint64_t rvm_cpu_features(void) {
   if (!missing) atomic_store_explicit(&cached, missing = ~read_features(), memory_order_relaxed);
   return ~missing;
 }
-
-void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) {
-  unsigned words[12] = {0};
-  for (unsigned i = 0; i < 3; i++) {
-    unsigned *part = words + 4 * i;
-    if (!__get_cpuid(0x80000002u + i, &part[0], &part[1], &part[2], &part[3])) break;
-  }
-  memcpy(name, words, sizeof words);
-  name[sizeof words] = '\0';
-  for (size_t length = strlen(name); length && name[length - 1] == ' ';) name[--length] = '\0';
-  if (!*name) strcpy(name, "this processor");
-}
-#else
-uint64_t rvm_cpu_features(void) { return 0; }
-
-void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) { strcpy(name, "this processor"); }
-#endif
 
 enum { HIGHEST_LEVEL = 4 }; /* x86-64-v4 */
 

@@ -1,7 +1,7 @@
 /* kernel_levels.c: chooses the level of the element functions and micro-kernels by the features of the processor.
 
-   A build that defines RVM_KERNEL_LEVELS compiles element_functions.c, strip_moves.c and micro_kernels.c for each
-   level. */
+   A build that defines RVM_KERNEL_LEVELS compiles element_functions.c, strip_moves.c and micro_kernels.c for each level
+   of x86-64, and micro_kernels.c for each level of AArch64. */
 #include "cold.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,9 @@
 #include "cpu.h"
 #include "kernel_levels.h"
 
-#ifdef RVM_KERNEL_LEVELS
+#if defined RVM_KERNEL_LEVELS && defined __aarch64__
+extern const rvm_micro_kernel rvm_micro_kernels_dotprod[], rvm_micro_kernels_i8mm[];
+#elif defined RVM_KERNEL_LEVELS
 extern const rvm_element_function rvm_element_functions_v3[], rvm_element_functions_v4[];
 extern const rvm_strip_moves rvm_strip_moves_by_size_v3[4], rvm_strip_moves_by_size_v4[4];
 extern const rvm_micro_kernel rvm_micro_kernels_v3[], rvm_micro_kernels_v3_vnni[], rvm_micro_kernels_v4[],
@@ -26,7 +28,10 @@ enum { BASE_HAS_FMA = 0 };
 
 /* The levels, the best one first.  The last one runs on every processor. */
 static const rvm_kernel_level levels[] = {
-#ifdef RVM_KERNEL_LEVELS
+#if defined RVM_KERNEL_LEVELS && defined __aarch64__
+    {"lse rdma dotprod i8mm", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels_i8mm, BASE_HAS_FMA},
+    {"lse rdma dotprod", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels_dotprod, BASE_HAS_FMA},
+#elif defined RVM_KERNEL_LEVELS
     {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni, 1},
     {"x86-64-v4", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4, 1},
     {"x86-64-v3 avxvnni", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3_vnni, 1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Any
 
 from relvm._native import lib
 from relvm.data_classes import value_record
@@ -15,6 +16,7 @@ EXACT_FMA = "exact-fma"
 WASM_OPTIONS = ("--target=wasm32-wasi", "-msimd128")  # the options of target "wasm32"
 _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C compiler checks
 _PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
+_PRODUCTS_OF_AARCH64 = ("dotprod", "i8mm")
 
 
 @value_record
@@ -93,30 +95,41 @@ def parse_target(text: str) -> Target:
 def _expect_option(text: str, option: str) -> None:
     if any(option.startswith(choice) and option != choice for choice in _CHOICES):
         return
-    features = [row.option for row in CPU_FEATURES]
+    features = [row.option for row in CPU_FEATURES if not _is_of_aarch64(row)]
     feature = option.removeprefix("-mno-") if option.startswith("-mno-") else option.removeprefix("-m")
     if not option.startswith("-m") or feature not in features:
         expected = f"expected {', '.join(_CHOICES)}, or -mFEATURE or -mno-FEATURE"
         raise RelvmArgumentError(f"target={text!r}: {option!r}: {expected}{near_matches(feature, features)}")
 
 
-def host_options() -> tuple[str, ...]:
-    """Return the options that make the C compiler generate code for this processor.
+def host_options(architecture: str) -> tuple[str, ...]:
+    """Return the options that make a C compiler for `architecture` generate code for this processor.
 
-    If the environment variable RELVM_CPU names an x86-64 level, the options are for this level instead.
+    If the environment variable RELVM_CPU names an x86-64 level, the options for x86-64 are for this level instead.  On
+    AArch64, the options name only the features that kernels use, because compilers do not know every processor.
+
+    architecture: "x86_64" or "aarch64".
 
     Raises
     ------
     RelvmToolchainError
         RELVM_CPU is set to a value that is not an x86-64 level.
     """
-    if requested := requested_level():
-        return (f"-march={requested}",)
     present = lib.rvm_cpu_features()
     options = {row.option for row in CPU_FEATURES if present >> row.index & 1}
+    if architecture == "aarch64":
+        products = "".join(f"+{name}" for name in _PRODUCTS_OF_AARCH64 if name in options)
+        return (f"-march=armv8.2-a{products}",) if products else ()  # only such processors have them
+    if requested := requested_level():
+        return (f"-march={requested}",)
     level = level_of(options)
     extra = (f"-m{name}" for name in _PRODUCTS if name in options and level in LEVELS[2:])
     return (f"-march={level}", *extra)
+
+
+def _is_of_aarch64(feature: Any) -> bool:
+    """Return whether a row of CPU_FEATURES is for AArch64."""
+    return feature.word.startswith("HWCAP")
 
 
 def level_of(options: set[str]) -> str:
@@ -128,15 +141,15 @@ def level_of(options: set[str]) -> str:
 def required_features(macros: Container[str]) -> str:
     """Return the processor features that compiled code requires, as text such as "x86-64-v3 avxvnni".
 
-    The text is the highest x86-64 level whose features are all required, followed by the required features that are not
-    part of this level.  The lowest level is omitted.  For other processors than x86-64, the text is empty: their
-    compilers define some of the same macros.
+    On x86-64, the text is the highest level whose features are all required, followed by the required features that are
+    not part of this level.  The lowest level is omitted.  On AArch64, it is the required features, such as "dotprod".
 
     macros: the names of the macros that the compiler predefines.  There is one for each feature that the compiler uses.
     """
-    if "__aarch64__" in macros:
-        return ""
-    options = [row.option for row in CPU_FEATURES if row.macro in macros]
+    is_aarch64 = "__aarch64__" in macros  # whose compilers define some of the macros of x86-64
+    options = [row.option for row in CPU_FEATURES if row.macro in macros and _is_of_aarch64(row) == is_aarch64]
+    if is_aarch64:
+        return " ".join(options)
     level = level_of(set(options))
     implied = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}
     names = () if level == LEVELS[0] else (level,)

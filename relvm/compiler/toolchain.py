@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shlex
 import subprocess
 import textwrap
@@ -175,13 +176,20 @@ def native_settings(target: Target) -> str:
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
     options = target.options
     if options is None:
-        options = host_options() if "__x86_64__" in _macros(compiler, ()) else ()
+        architecture = _architecture(_macros(compiler, ()))
+        options = host_options(architecture) if architecture else ()
     return tuple(map(_zig_option, options)) if compiler.is_zig and not target.is_wasm else options
 
 
 def _zig_option(option: str) -> str:
-    """Return an option with the spelling of processor names in zig: `-march=x86_64_v3`, not `-march=x86-64-v3`."""
+    """Return an option with the spelling of processor names in zig.
+
+    This is `-march=x86_64_v3` for `-march=x86-64-v3`, and `-mcpu=generic+v8_2a+dotprod` for `-march=armv8.2-a+dotprod`.
+    """
     name, equals, processor = option.partition("=")
+    if found := re.fullmatch(r"armv(\d)(?:\.(\d))?-a(.*)", processor):
+        version = "_".join(part for part in found.groups()[:2] if part)
+        return f"-mcpu=generic+v{version}a{found[3]}"
     return f"{name}={processor.replace('-', '_')}" if equals else option
 
 
@@ -193,11 +201,16 @@ def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 
+def _architecture(macros: frozenset[str]) -> str | None:
+    """Return the architecture of a compiler, or None if native code cannot be for it.   macros: those of `_macros`."""
+    return next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
+
+
 def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
     """Return the target triple of the compiler, such as `x86_64-linux-gnu`.   macros: the result of `_macros`."""
     if "__wasm32__" in macros:
         return _WASM_TRIPLE
-    architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
+    architecture = _architecture(macros)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
         raise RelvmToolchainError(f"{command} must compile for x86-64 or AArch64 Linux, not for another system")
@@ -345,8 +358,10 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     # gcc can move 8 bytes through an MMX register, and leave the registers of the x87 unit in use.
     without_mmx = ("-mno-mmx",) if "__x86_64__" in macros else ()
+    # gcc for AArch64 would load operands so early that the sums of a tile no longer fit the registers.
+    in_order = ("-fno-schedule-insns",) if "__aarch64__" in macros and not compiler.is_zig else ()
     kernels = [flag for flag in _KERNELS if not (compiler.is_zig and flag in _NOT_FOR_ZIG)]
-    return (*_COMMON, *kernels, *options, *wide, *without_mmx)
+    return (*_COMMON, *kernels, *options, *wide, *without_mmx, *in_order)
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:

@@ -44,8 +44,9 @@ def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options:
         program.write(place)
         includes += [f"-I{place}/include", f"-I{place}/src"]
         units += sorted(place.glob("src/*.c"))
-    wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in host_options() else []
-    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *host_options(), *wide, *options, "-fPIC", *includes]
+    host = host_options("x86_64")
+    wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in host else []
+    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *host, *wide, *options, "-fPIC", *includes]
     _compile([*flags, "-c", *map(str, units)], folder)
     _compile(["-shared", *(f"{unit.stem}.o" for unit in units), "-lm", "-o", "library.so"], folder)
     return ctypes.CDLL(str(folder / "library.so"), mode=os.RTLD_NOW)

@@ -46,11 +46,11 @@ def _driver() -> Path:
     return folder / "driver"
 
 
-def native_build(calls: Calls) -> Executable:
-    """Return the executable of a module with native functions and kernels for AArch64."""
+def native_build(calls: Calls, target: str) -> Executable:
+    """Return the executable of a module with native functions and kernels for a target on AArch64."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RELVM_CC", CC)
-        return vm.build(calls.module, "compiled", "c")
+        return vm.build(calls.module, "compiled", target)
 
 
 def run_on_aarch64(executable: Executable, calls: Sequence[tuple[str, tuple[Any, ...]]], threads: int = 1) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
-from determinism.aarch64 import expect_tools
+from determinism.aarch64 import CC, EMULATOR, expect_tools
 from determinism.cases import Calls, function_cases, model_cases, operator_cases
 from determinism.ways import (
     aarch64_ways,
@@ -23,6 +25,7 @@ from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
 from relvm.ir.portable_random import PortableRandom
 from relvm.runtime.executable import Executable
+from relvm.tables import include_flags
 
 SAMPLES = ("functions", "operators00000", "digits", "oww_alexa")
 
@@ -89,3 +92,24 @@ def test_aarch64_has_the_same_bits(name: str) -> None:
     expect_tools()
     is_native = name in ("functions, a fifth", "digits")
     assert not failures(name, aarch64_ways(sample(name), built(name), native=is_native))
+
+
+@pytest.mark.parametrize(
+    ("processor", "emulated", "options"),
+    [
+        ("armv8-a", "cortex-a72", ()),
+        ("armv8.2-a+dotprod", "cortex-a76", ()),
+        ("armv8.2-a+dotprod", "cortex-a76", ("-DRVM_COMPACT",)),
+        ("armv8.2-a+dotprod+i8mm", "max", ()),
+    ],
+)
+def test_products_on_aarch64_agree_with_plain_loops(
+    processor: str, emulated: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    expect_tools()
+    source = Path(__file__).with_name("products.c")
+    flags = ("-O2", "-ffp-contract=off", "-fwrapv", "-Wall", "-Wextra", "-Werror", f"-march={processor}", *options)
+    command = [CC, "-std=gnu11", *flags, *include_flags(), source, "-static", "-lm", "-o", tmp_path / "products"]
+    subprocess.run(command, check=True)
+    done = subprocess.run([EMULATOR, "-cpu", emulated, tmp_path / "products"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -81,8 +81,9 @@ def aarch64_ways(calls: Calls, executable: Executable, *, native: bool) -> Itera
     for threads in (1, 4):
         name = f"bytecode on aarch64, {threads} threads"
         yield name, lambda threads=threads: run_on_aarch64(executable, calls.calls, threads)
-    if native:
-        yield "native code on aarch64", lambda: run_on_aarch64(native_build(calls), calls.calls)
+    for target in ("c", "c -march=armv8.2-a+dotprod+i8mm") if native else ():
+        name = f"native code on aarch64, target {target}"
+        yield name, lambda target=target: run_on_aarch64(native_build(calls, target), calls.calls)
 
 
 def fusion_differences(calls: Calls) -> list[str]:

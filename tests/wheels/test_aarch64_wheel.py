@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from arm64_root import PYTHON, SOURCES, make_arm64_root
 from bare_root import install
@@ -14,6 +15,7 @@ from wheel_models import expected, results, write_job
 
 from release.wheels import PLATFORMS, build_sdist, build_wheels
 from relvm import vm
+from relvm.frontend.text import parse_module
 
 _MISSING = [name for name in ("qemu-aarch64", "apt-get", "dpkg-deb") if shutil.which(name) is None]
 _MISSING += [] if SOURCES.exists() else [str(SOURCES)]
@@ -36,9 +38,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(root: Path, *arguments: str) -> str:
+def run(root: Path, *arguments: str, processor: str = "max") -> str:
     environment = {"PYTHONPATH": str(root / "packages"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/nonexistent"}
-    command = [str(shutil.which("qemu-aarch64")), "-L", str(root), str(root / PYTHON), *arguments]
+    emulator = [str(shutil.which("qemu-aarch64")), "-cpu", processor, "-L", str(root)]
+    command = [*emulator, str(root / PYTHON), *arguments]
     done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -46,6 +49,20 @@ def run(root: Path, *arguments: str) -> str:
 
 def test_the_main_job_gives_the_same_bits(root: Path) -> None:
     assert results(run(root, "main_job.py", "model.onnx")) == expected(root)
+
+
+@pytest.mark.parametrize("processor", ["cortex-a72", "cortex-a76", "max"])
+def test_products_of_bytes(root: Path, processor: str) -> None:
+    """Their kernels differ: without dot products, with them, and with those of mixed signs."""
+    text = "def main(x: u8[n, 70], w: i8[70, 40]) -> i32[n, 40] = matmul_integer(x, w)"
+    vm.build(parse_module(text), "bytecode", "bytecode").save(root / "bytes.rvm")
+    code = """
+import json, numpy as np, relvm
+x, w = np.arange(9 * 70, dtype=np.uint8).reshape(9, 70), np.arange(70 * 40).astype(np.int8).reshape(70, 40)
+print(json.dumps(relvm.load_model("bytes.rvm")(x, w).numpy().tolist()))
+"""
+    x, w = np.arange(9 * 70, dtype=np.uint8).reshape(9, 70), np.arange(70 * 40).astype(np.int8).reshape(70, 40)
+    assert json.loads(run(root, "-c", code, processor=processor)) == (x.astype(int) @ w.astype(int)).tolist()
 
 
 def test_an_executable_of_x86_64_runs(root: Path) -> None:
