@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include "clock.h"
+#include "exchange.h"
 #include "private_tensor.h"
 
 Hooks relvm_hooks;
@@ -26,19 +27,20 @@ static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
 
 static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(((Objects *)self)->exception);
+  Py_VISIT(((Objects *)self)->exchange);
   Py_VISIT(Py_TYPE(self));
   return 0;
 }
 
 static int objects_clear(PyObject *self) {
   Py_CLEAR(((Objects *)self)->exception);
-  return 0;
+  return relvm_exchange_set((Objects *)self, Py_None);
 }
 
 static void objects_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  Py_CLEAR(((Objects *)self)->exception);
+  objects_clear(self);
   rvm_machine_release(((Objects *)self)->machine);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
@@ -111,9 +113,17 @@ static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
   return result;
 }
 
+/* set_exchange(type): sets the type of arrays that arguments can have, and to which tensors of results are converted,
+   or None for relvm's own type. */
+static PyObject *objects_set_exchange(PyObject *self, PyObject *type) {
+  if (relvm_exchange_set((Objects *)self, type)) return NULL;
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef objects_methods[] = {
     {"begin", objects_begin, METH_O, "begin(subject) -> outer: enter the machine, until end(outer)."},
     {"end", objects_end, METH_O, "end(outer): leave the machine."},
+    {"set_exchange", objects_set_exchange, METH_O, "Set the type of arrays to which tensors are converted, or None."},
     {"take_run_time", objects_take_run_time, METH_NOARGS, "Nanoseconds inside the machine since the last call."},
     {NULL, NULL, 0, NULL}};
 

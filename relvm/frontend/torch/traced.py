@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def from_torch(
     RelvmArgumentError
         `args`, `kwargs` or `dynamic_shapes` are given for an exported program.
     """
-    export = _export()
+    export = import_torch("from_torch").export
     if isinstance(model, export.ExportedProgram):
         if args or kwargs or dynamic_shapes is not None:
             raise RelvmArgumentError("from_torch: args, kwargs and dynamic_shapes are part of the exported program")
@@ -76,15 +77,25 @@ def from_torch(
         return import_program(with_weights(program_of(program), weights))
 
 
-def _export() -> Any:
+def import_torch(what: str) -> Any:
+    """Import PyTorch, and return its module.
+
+    what: the function that needs PyTorch, for the message.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        PyTorch is not installed.
+    """
     try:
+        import torch
         import torch.export
     except ImportError as error:
         raise RelvmUnsupportedError(
-            f"from_torch needs PyTorch, which cannot be imported ({error}); install torch, or read a file that"
+            f"{what} needs PyTorch, which cannot be imported ({error}); install torch, or read a file that"
             " torch.export.save wrote with from_pt2"
         ) from None
-    return torch.export
+    return torch
 
 
 def _as_module(model: Any) -> Any:
@@ -116,6 +127,29 @@ def _decompositions() -> Any:
     return table
 
 
+@cache
+def _split_decompositions() -> tuple[Any, Any]:
+    """Return the decompositions of composite operators, which PyTorch expands first, and those of the others."""
+    from torch.export.exported_program import _split_decomp_table_to_cia_and_python_decomp
+
+    return _split_decomp_table_to_cia_and_python_decomp(_decompositions().materialize())
+
+
+def decompositions() -> tuple[Any, Any]:
+    """Return the decompositions for AOTAutograd.
+
+    Returns
+    -------
+    tuple
+        A context manager, under which PyTorch keeps the composite operators that relvm has, such as `linear`.  Then
+        the decompositions of the other operators.
+    """
+    from torch.export.exported_program import _override_composite_implicit_decomp
+
+    composite, others = _split_decompositions()
+    return _override_composite_implicit_decomp(composite), others
+
+
 def program_of(program: Any) -> Program:
     """Return an exported program in the form that the reader of files returns.
 
@@ -131,14 +165,14 @@ def program_of(program: Any) -> Program:
     refused: dict[str, str] = {}
     for name, tensor in {**program.state_dict, **program.constants}.items():
         try:
-            tensors[name] = _array_of(tensor)
+            tensors[name] = array_of(tensor)
         except RelvmUnsupportedError as error:
             refused[name] = f"{shortened(name)}: {error}"
     value = json.loads(_to_json_bytes(serialized.exported_program))
     return program_of_json(value, tensors, refused, _PLACE)
 
 
-def _array_of(tensor: Any) -> np.ndarray:
+def array_of(tensor: Any) -> np.ndarray:
     """Return the elements of a tensor.
 
     Raises
