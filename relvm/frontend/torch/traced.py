@@ -182,6 +182,7 @@ def array_of(tensor: Any) -> np.ndarray:
     """
     import ml_dtypes
     import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     if not isinstance(tensor, torch.Tensor):
         raise RelvmUnsupportedError(f"objects of the class {type(tensor).__name__} are not supported")
@@ -189,7 +190,8 @@ def array_of(tensor: Any) -> np.ndarray:
         raise RelvmUnsupportedError(
             f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
         )
-    plain = tensor.detach().cpu().resolve_neg().contiguous()
+    with unset_fake_temporarily():  # while PyTorch traces
+        plain = tensor.detach().cpu().resolve_neg().contiguous()
     foreign = {
         torch.bfloat16: ml_dtypes.bfloat16,
         torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
