@@ -6,6 +6,7 @@ PyTorch computes these views when the graph has run, so that they share memory a
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,11 +57,13 @@ def plan_outputs(graph_module: Any) -> OutputPlan:
     (end,) = (node for node in graph.nodes if node.op == "output")
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
     nodes = end.args[0] if isinstance(end.args[0], tuple | list) else (end.args[0],)
-    own: dict[Any, int] = {}  # the outputs that the program computes
-    kinds = {node: _view_root(node) for node in nodes if isinstance(node, torch.fx.Node)}
-    for node, root in kinds.items():
-        if root.op != "placeholder" and (root is node or root not in kinds):
-            own[node] = len(own)
+    own: dict[Any, int] = {}  # what the program computes
+    roots = {node: _view_root(node) for node in nodes if isinstance(node, torch.fx.Node)}
+    counts = Counter(roots.values())
+    for node, root in roots.items():
+        if root.op != "placeholder":
+            is_alone = counts[root] == 1 and not _has_gaps(node)
+            own.setdefault(node if is_alone else root, len(own))
     views = torch.fx.Graph()
     copies = {node: views.placeholder(node.name) for node in (*arguments, *own)}
     found: list[Any] = []
@@ -109,19 +112,32 @@ def _copied(node: Any, graph: Any, copies: dict[Any, Any]) -> Any:
 
 def _order(node: Any) -> tuple[int, ...] | None:
     """Return the order of the axes of a tensor in memory, or None if it is row-major, or if it has gaps."""
+    value = node.meta.get("val")
+    if not isinstance(value, _tensor_type()) or value.is_contiguous() or _has_gaps(node):
+        return None
+    strides = list(map(_hint, value.stride()))
+    order = tuple(sorted(range(value.dim()), key=lambda axis: (-strides[axis], axis)))
+    return None if order == tuple(range(value.dim())) else order
+
+
+def _has_gaps(node: Any) -> bool:
+    """Return whether the elements of a tensor are not adjacent in memory, or some are the same."""
+    value = node.meta.get("val")
+    if not isinstance(value, _tensor_type()) or value.is_contiguous():
+        return False
+    sizes, strides = list(map(_hint, value.shape)), list(map(_hint, value.stride()))
+    expected = 1
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size != 1 and stride != expected:
+            return True
+        expected *= size
+    return False
+
+
+def _tensor_type() -> Any:
     import torch
 
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or value.is_contiguous():
-        return None
-    strides, sizes = ([_hint(each) for each in each_axis] for each_axis in (value.stride(), value.shape))
-    order = tuple(sorted(range(value.dim()), key=lambda axis: (-strides[axis], axis)))
-    expected = 1
-    for axis in reversed(order):
-        if sizes[axis] != 1 and strides[axis] != expected:
-            return None
-        expected *= sizes[axis]
-    return None if order == tuple(range(value.dim())) else order
+    return torch.Tensor
 
 
 def _hint(size: Any) -> int:

@@ -192,18 +192,18 @@ def array_of(tensor: Any) -> np.ndarray:
         )
     with unset_fake_temporarily():  # while PyTorch traces
         plain = tensor.detach().cpu().resolve_neg().contiguous()
-    foreign = {
-        torch.bfloat16: ml_dtypes.bfloat16,
-        torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
-        torch.float8_e5m2: ml_dtypes.float8_e5m2,
-        torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
-        torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
-    }
-    if plain.dtype in foreign:
-        raw = plain.view(torch.int16 if plain.dtype == torch.bfloat16 else torch.uint8)
-        array = raw.numpy().view(foreign[plain.dtype])
-    else:
-        array = plain.numpy()
+        foreign = {
+            torch.bfloat16: ml_dtypes.bfloat16,
+            torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
+            torch.float8_e5m2: ml_dtypes.float8_e5m2,
+            torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
+            torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
+        }
+        if plain.dtype in foreign:
+            raw = plain.view(torch.int16 if plain.dtype == torch.bfloat16 else torch.uint8)
+            array = raw.numpy().view(foreign[plain.dtype])
+        else:
+            array = plain.numpy()
     array = array.view()
     array.flags.writeable = False
     return array
