@@ -112,6 +112,13 @@ def _as_module(model: Any) -> Any:
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return model(*args, **kwargs)
 
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):
+        return Function()
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    signature = inspect.Signature([own, *parameters])  # to which torch.export matches dynamic_shapes
+    Function.forward.__signature__ = signature  # type: ignore[attr-defined]
     return Function()
 
 
