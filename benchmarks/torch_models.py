@@ -142,7 +142,8 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     chosen = sys.argv[1:] or list(MODELS)
-    print("| model | eager, ms | inductor, ms | relvm, ms | relvm / eager | relvm / inductor |\n|---|---|---|---|---|---|")
+    print("| model | eager, ms | inductor, ms | relvm, ms | relvm / eager | relvm / inductor |")
+    print("|---|---|---|---|---|---|")
     ratios = []
     for name in chosen:
         module, args = example(name, 1)

@@ -182,9 +182,7 @@ class _Program:
         self._names = {i: placeholders[i].name for i in frozen}
         self._program = program_of_graph(functional, place, {self._names[i]: array_of(x) for i, x in frozen.items()})
         self._arguments = [
-            i
-            for i, value in enumerate(values)
-            if i not in frozen and isinstance(value, torch.Tensor | torch.SymInt)
+            i for i, value in enumerate(values) if i not in frozen and isinstance(value, torch.Tensor | torch.SymInt)
         ]
         self._all = len(self._arguments) == len(values)
         self._adjusted = [

@@ -5,7 +5,6 @@
 #include <structmember.h>
 
 #include "clock.h"
-#include "exchange.h"
 #include "private_tensor.h"
 
 Hooks relvm_hooks;
@@ -34,7 +33,8 @@ static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static int objects_clear(PyObject *self) {
   Py_CLEAR(((Objects *)self)->exception);
-  return relvm_exchange_set((Objects *)self, Py_None);
+  Py_CLEAR(((Objects *)self)->exchange);
+  return 0;
 }
 
 static void objects_dealloc(PyObject *self) {
@@ -113,17 +113,9 @@ static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
   return result;
 }
 
-/* set_exchange(type): sets the type of arrays that arguments can have, and to which tensors of results are converted,
-   or None for relvm's own type. */
-static PyObject *objects_set_exchange(PyObject *self, PyObject *type) {
-  if (relvm_exchange_set((Objects *)self, type)) return NULL;
-  Py_RETURN_NONE;
-}
-
 static PyMethodDef objects_methods[] = {
     {"begin", objects_begin, METH_O, "begin(subject) -> outer: enter the machine, until end(outer)."},
     {"end", objects_end, METH_O, "end(outer): leave the machine."},
-    {"set_exchange", objects_set_exchange, METH_O, "Set the type of arrays to which tensors are converted, or None."},
     {"take_run_time", objects_take_run_time, METH_NOARGS, "Nanoseconds inside the machine since the last call."},
     {NULL, NULL, 0, NULL}};
 

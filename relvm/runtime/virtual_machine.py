@@ -14,12 +14,14 @@ from relvm.errors import (
     RelvmBusyError,
     RelvmError,
     RelvmNameError,
+    RelvmTypeError,
     RelvmUnsupportedError,
     expect_name,
     expect_type,
     known_names,
 )
 from relvm.quoting import terminal
+from relvm.runtime.binding import set_exchange
 from relvm.runtime.convert import TUPLE
 from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
@@ -237,12 +239,14 @@ class VirtualMachine(Displayed):
 
         Raises
         ------
-        TypeError
+        RelvmTypeError
             The type does not have this API.
         """
         outer = self._runner.begin("set_array_type")
         try:
-            self._runner.set_exchange(array_type)
+            set_exchange(self._runner, array_type)
+        except TypeError as error:
+            raise RelvmTypeError(f"set_array_type: {error}") from None
         finally:
             self._runner.end(outer)
 

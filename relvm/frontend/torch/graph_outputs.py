@@ -30,7 +30,7 @@ class OutputPlan:
 
     def is_plain(self) -> bool:
         """Return whether the outputs are the results."""
-        return not any(self.orders) and [each for each in self.outputs] == [(0, i) for i in range(len(self.outputs))]
+        return not any(self.orders) and list(self.outputs) == [(0, i) for i in range(len(self.outputs))]
 
     def apply(self, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
         """Return the outputs.   args: the arguments of the graph.   results: the results of the program."""
