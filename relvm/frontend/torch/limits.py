@@ -10,5 +10,6 @@ MAX_NODES = 1_000_000  # of all graphs together
 MAX_GRAPH_DEPTH = 32  # graphs that are arguments of nodes of other graphs
 MAX_RANK = 64
 MAX_BYTES = 1 << 40  # of one tensor, and of one decompressed file
+MAX_EXPANDED_BYTES = 1 << 30  # of one tensor whose strides use elements of the file several times
 MAX_EXPRESSION = 100_000  # characters of the expression of a size
 MAX_EXPRESSION_DEPTH = 64

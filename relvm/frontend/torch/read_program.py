@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, expect_type, shortened
 from relvm.frontend.torch.archive import Archive
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.limits import MAX_BYTES, MAX_JSON_BYTES, MAX_RANK
+from relvm.frontend.torch.limits import MAX_BYTES, MAX_EXPANDED_BYTES, MAX_JSON_BYTES, MAX_RANK
 from relvm.frontend.torch.program import GraphReader, Program, expect_fields, expect_union, leaf_paths
 from relvm.runtime.file_io import map_file
 
@@ -214,6 +214,11 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     if count * item > MAX_BYTES or (count and (last + 1) * item > len(data)):
         raise RelvmFormatError(
             f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {len(data)} bytes"
+        )
+    if count * item > max(MAX_EXPANDED_BYTES, len(data)):
+        raise RelvmFormatError(
+            f"{here}: a tensor of {count * item:,} bytes expands a file of {len(data):,} bytes, expected at most"
+            f" {MAX_EXPANDED_BYTES:,}"
         )
     if not count:
         return np.zeros(sizes, dtype.numpy)

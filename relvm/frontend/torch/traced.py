@@ -13,6 +13,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, resources, shortened
 from relvm.frontend.torch.importer import import_program, with_weights
+from relvm.frontend.torch.limits import MAX_EXPANDED_BYTES
 from relvm.frontend.torch.program import Program
 from relvm.frontend.torch.read_program import program_of_json
 from relvm.frontend.torch.registry import full_name, supported_operators
@@ -197,6 +198,9 @@ def array_of(tensor: Any) -> np.ndarray:
         raise RelvmUnsupportedError(
             f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
         )
+    size_bytes = tensor.numel() * tensor.element_size()
+    if size_bytes > max(MAX_EXPANDED_BYTES, tensor.untyped_storage().nbytes()):
+        raise RelvmUnsupportedError(f"a tensor with {size_bytes:,} bytes that expands a smaller one is not supported")
     with unset_fake_temporarily():  # while PyTorch traces
         plain = tensor.detach().cpu().resolve_neg().contiguous()
         foreign = {
