@@ -188,19 +188,24 @@ class _Program:
         self._adjusted = [
             i for i in self._arguments if isinstance(values[i], torch.Tensor) and not _is_passed_as_it_is(values[i])
         ]
-        self._freeze(frozen)
+        self._single = len(self._plan.orders) == 1
+        self._state = self._built(frozen)
 
-    def _freeze(self, frozen: dict[int, Any]) -> None:
-        """Build the program.   frozen: the inputs that are constants, by position."""
+    def _built(self, frozen: dict[int, Any]) -> tuple[Any, Executable, list[Any]]:
+        """Build the program.
+
+        Return the position, tensor, version and address of each input that is a constant, the executable, and the
+        functions of idle machines.
+
+        frozen: the inputs that are constants, by position.
+        """
         tensors = dict(self._program.tensors)
         tensors.update((self._names[i], array_of(tensor)) for i, tensor in frozen.items())
         with resources("torch.compile"):
             module = import_program(replace(self._program, tensors=tensors))
             executable = build(module, self._settings.exec_mode, self._settings.target)
-        self._frozen = [(i, x, x._version, x.data_ptr()) for i, x in frozen.items()]
-        self._single = len(self._plan.orders) == 1
-        self._executable = executable
-        self._free = [self._function(executable)]
+        known = [(i, x, x._version, x.data_ptr()) for i, x in frozen.items()]
+        return known, executable, [self._function(executable)]
 
     def _function(self, executable: Executable) -> Callable[..., Any]:
         """Return the function `main` of a new machine, which takes and returns tensors of PyTorch."""
@@ -212,10 +217,11 @@ class _Program:
 
     def run(self, *args: Any) -> Any:
         """Run the graph.  Any number of threads can call this method at the same time."""
-        for i, tensor, version, address in self._frozen:
+        frozen, executable, free = self._state
+        for i, tensor, version, address in frozen:
             given = args[i]
             if given is not tensor or given._version != version or given.data_ptr() != address:
-                self._freeze({j: args[j] for j, *_ in self._frozen})
+                self._state = _, executable, free = self._built({j: args[j] for j, *_ in frozen})
                 break
         passed: Any = args
         if not self._all or self._adjusted:
@@ -224,11 +230,10 @@ class _Program:
                 passed[i] = args[i].resolve_conj().resolve_neg().contiguous()
             if not self._all:
                 passed = [passed[i] for i in self._arguments]
-        free = self._free
         try:
             function = free.pop()
         except IndexError:
-            function = self._function(self._executable)
+            function = self._function(executable)
         try:
             result = function(*passed)
         finally:
@@ -260,7 +265,9 @@ def _changes_nothing(metadata: Any) -> bool:
     metadata: AOTAutograd's description of the graph.
     """
     return (
-        not any(each.mutates_data or each.mutates_metadata for each in metadata.input_info)
+        not any(
+            each.mutates_data or each.mutates_metadata or each.mutates_storage_metadata for each in metadata.input_info
+        )
         and all(each.output_type.name == "non_alias" for each in metadata.output_info)
         and metadata.num_intermediate_bases == 0
         and metadata.grad_enabled_mutation is None

@@ -375,3 +375,46 @@ def test_torch_finds_the_backend_without_an_import_of_relvm() -> None:
         "    assert torch.allclose(run(torch.ones(3)), torch.ones(3).sin())\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_symbolic_sizes_are_never_negative() -> None:
+    def function(x: Any, table: Any, count: int) -> Any:
+        return table[: x.shape[0]] + x, table[x.shape[0] // 2 :].to(torch.float64), x + count
+
+    run = torch.compile(function, backend="relvm", options=OPTIONS, dynamic=True)
+    with torch.no_grad():
+        for size, count in ((3, 1), (5, -2)):
+            args = (torch.randn(size, 2), torch.randn(9, 2), count)
+            expect_equal(run(*args), function(*args))
+
+
+def test_attention_with_keys_and_values_of_separate_symbolic_lengths() -> None:
+    function = torch.nn.functional.scaled_dot_product_attention
+    run = torch.compile(function, backend="relvm", options=OPTIONS)
+    with torch.no_grad():
+        for length in (3, 4, 6):
+            q, k, v = torch.randn(2, 1, 8), torch.randn(2, length, 8), torch.randn(2, length, 8)
+            for each in (k, v):
+                torch._dynamo.maybe_mark_dynamic(each, 1)
+            torch.testing.assert_close(run(q, k, v), function(q, k, v), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaForCausalLM"])
+def test_tokens_are_generated_with_a_cache(name: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    configs = {
+        "GPT2LMHeadModel": lambda: transformers.GPT2Config(
+            vocab_size=100, n_embd=32, n_layer=2, n_head=2, n_inner=64, bos_token_id=0, eos_token_id=0
+        ),
+        "LlamaForCausalLM": lambda: transformers.LlamaConfig(
+            vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
+        ),
+    }
+    torch.manual_seed(0)
+    model = getattr(transformers, name)(configs[name]()).eval()
+    tokens = torch.randint(1, 100, (2, 5))
+    options = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    with torch.no_grad():
+        expected = model.generate(tokens, **options)
+        model.forward = compiled(model.forward)
+        assert torch.equal(model.generate(tokens, **options), expected)

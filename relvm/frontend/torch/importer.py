@@ -216,6 +216,11 @@ class Importer(SizeContext):
         constants: dict[str, Expr | None] = {}
         inputs: list[str] = []
         used = _used_names(graph)
+        sizes = {
+            self.new_symbol(size)
+            for name in map(_name_of, graph.inputs)
+            for size in graph.tensors.get(name or "", {}).get("sizes") or ()
+        } - {""}
         for spec in self.program.input_specs:
             ((kind, content),) = spec.items()
             if kind == "user_input":
@@ -226,7 +231,9 @@ class Importer(SizeContext):
                     inputs.append(name)
                 elif kind == "as_sym_int" and isinstance(argument, dict) and isinstance(argument.get("as_name"), str):
                     name = argument["as_name"]
-                    dim = self.parameter_dim(graph.sym_ints[name], name, signed=True)
+                    size = graph.sym_ints[name]
+                    is_size = self.new_symbol(size) in sizes
+                    dim = self.parameter_dim(size, name, signed=not is_size)
                     params.append((identifier(name), PrimType(I64, dim)))
                     inputs.append(name)
                 elif kind in ("as_sym_bool", "as_sym_float", "as_custom_obj", "as_tensors"):
