@@ -236,5 +236,20 @@ def test_the_number_of_parts_is_checked() -> None:
         x = torch.arange(7.0)
         for found, expected in zip(run(imported, x), function(x), strict=True):
             np.testing.assert_array_equal(found, expected.numpy())
-        with pytest.raises(RelvmShapeError, match="has 2 parts, but the program was exported for 3"):
+        with pytest.raises(RelvmShapeError, match="the program was exported for"):
             run(imported, torch.zeros(wrong))
+
+
+def test_conditions_on_sizes_are_checked() -> None:
+    class Branches(torch.nn.Module):
+        def forward(self, pair: Any) -> Any:
+            x, y = pair["x"], pair["y"]
+            return (x + 1 if x.shape[0] % 2 == 0 else x - 1) * (2 if y.shape[0] <= 2 * x.shape[0] else 3)
+
+    auto = torch.export.Dim.AUTO
+    args = ({"x": torch.zeros(4), "y": torch.zeros(6)},)
+    imported = from_torch(Branches(), args, dynamic_shapes={"pair": {"x": {0: auto}, "y": {0: auto}}})
+    np.testing.assert_array_equal(run(imported, torch.zeros(6), torch.zeros(12))[0], np.full(6, 2))
+    for sizes, message in (((5, 6), r"% 2\) == 0; got 1 and 0"), ((4, 9), "got 9 and 8")):
+        with pytest.raises(RelvmShapeError, match=message):
+            run(imported, *map(torch.zeros, sizes))

@@ -11,5 +11,7 @@ MAX_GRAPH_DEPTH = 32  # graphs that are arguments of nodes of other graphs
 MAX_RANK = 64
 MAX_BYTES = 1 << 40  # of one tensor, and of one decompressed file
 MAX_EXPANDED_BYTES = 1 << 30  # of one tensor whose strides use elements of the file several times
+MAX_GUARD = 2000  # characters of a condition; longer ones are ignored
+MAX_GUARDS = 10_000
 MAX_EXPRESSION = 100_000  # characters of the expression of a size
 MAX_EXPRESSION_DEPTH = 64
