@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
 
 import relvm.jax  # noqa: E402
+from benchmarks.turns import least_times  # noqa: E402
 
 _SECONDS = 1.0  # for each program and each of the two
 
@@ -182,7 +182,7 @@ def main() -> None:
         expected, found = jax.tree.leaves(reference(*jax_args)), jax.tree.leaves(ours(*args))
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-3)
-        theirs, own = _times(partial(_run, reference, jax_args), partial(ours, *args))
+        theirs, own = least_times([partial(_run, reference, jax_args), partial(ours, *args)], _SECONDS)
         ratios.append(own / theirs)
         print(f"| {name} | {theirs * 1e6:.4g} | {own * 1e6:.4g} | {own / theirs:.2f} |", flush=True)
     print(f"| geometric mean | | | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} |")
@@ -190,19 +190,6 @@ def main() -> None:
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     jax.block_until_ready(function(*args))
-
-
-def _times(*calls: Callable[[], object]) -> list[float]:
-    """Return the least time of each call, in seconds.  The calls take turns."""
-    least = [math.inf] * len(calls)
-    end = time.perf_counter() + _SECONDS * len(calls)
-    while time.perf_counter() < end:
-        for number, call in enumerate(calls):
-            for _ in range(3):
-                start = time.perf_counter()
-                call()
-                least[number] = min(least[number], time.perf_counter() - start)
-    return least
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ onnxruntime
     The Python API of onnxruntime, on relvm.
 jax
     JAX functions that relvm compiles and runs: `relvm.jax.jit`.
+torch
+    The backend of torch.compile: `relvm.torch.backend`.
 explore
     Inspection of each stage of a build, comparison of values, a debugger and pictures.
 aot
@@ -41,7 +43,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relvm import aot, distributed, errors, explore, jax, language, onnxruntime, vm
+    from relvm import aot, distributed, errors, explore, jax, language, onnxruntime, torch, vm
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
@@ -68,6 +70,7 @@ __all__ = [
     "quantize",
     "script",
     "simd",
+    "torch",
     "vm",
 ]
 __version__ = "0.1.0"
@@ -97,7 +100,7 @@ report_missing_modules()
 
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
-_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "jax", "language", "onnxruntime", "vm")
+_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "jax", "language", "onnxruntime", "torch", "vm")
 _AT_FIRST_USE = {
     "BuildLimits": "relvm.limited_build",
     "ThreadPoolRunner": "relvm.runtime.thread_pool",

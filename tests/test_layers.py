@@ -35,7 +35,7 @@ LAYERS = (
     ("relvm.explore", "relvm.distributed"),
     ("relvm.editors",),
     ("relvm.model",),
-    ("relvm.jax",),
+    ("relvm.jax", "relvm.torch"),
     ("relvm.bundle", "relvm.magics", "relvm.onnxruntime", "relvm.quantization"),
     ("relvm.cli",),
     ("relvm.__main__",),

@@ -3,6 +3,7 @@
    Only the path of ordinary calls is in C.  Other cases are handled by Python code over cffi, which is called through
    `relvm_hooks` (relvm/runtime/binding_hooks.py).  The module is in one library with the cffi module, so that both use
    the same runtime.  Functions that return PyObject * return a new reference, or NULL with an exception set. */
+#include "exchange.h"
 #include "onnx_reader.h"
 #include "private_tensor.h"
 #include "tensor.h"
@@ -275,6 +276,16 @@ static PyObject *module_take_result(PyObject *module, PyObject *arguments) {
   return relvm_take_result((Objects *)objects, value);
 }
 
+/* set_exchange(objects, type): sets the type of arrays that arguments can have, and to which tensors of results are
+   converted, or None for relvm's own type. */
+static PyObject *module_set_exchange(PyObject *module, PyObject *arguments) {
+  (void)module;
+  PyObject *objects, *type;
+  if (!PyArg_ParseTuple(arguments, "O!O", relvm_objects_type, &objects, &type)) return NULL;
+  if (relvm_exchange_set((Objects *)objects, type)) return NULL;
+  Py_RETURN_NONE;
+}
+
 static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
   (void)module;
   return PyBool_FromLong(relvm_is_writable(((Reference *)reference)->value.as.tensor));
@@ -299,6 +310,8 @@ static PyMethodDef module_methods[] = {
     {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of a borrowed value."},
     {"take_result", module_take_result, METH_VARARGS,
      "take_result(objects, address) -> the Python value of a result, with its own memory."},
+    {"set_exchange", module_set_exchange, METH_VARARGS,
+     "set_exchange(objects, type): set the type of arrays to which tensors are converted, or None."},
     {"is_writable", module_is_writable, METH_O, "Whether the memory of a tensor may be written."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
     {"hold", module_hold, METH_O,

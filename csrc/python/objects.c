@@ -26,19 +26,21 @@ static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
 
 static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(((Objects *)self)->exception);
+  Py_VISIT(((Objects *)self)->exchange);
   Py_VISIT(Py_TYPE(self));
   return 0;
 }
 
 static int objects_clear(PyObject *self) {
   Py_CLEAR(((Objects *)self)->exception);
+  Py_CLEAR(((Objects *)self)->exchange);
   return 0;
 }
 
 static void objects_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  Py_CLEAR(((Objects *)self)->exception);
+  objects_clear(self);
   rvm_machine_release(((Objects *)self)->machine);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);

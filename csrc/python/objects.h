@@ -39,6 +39,8 @@ extern Hooks relvm_hooks;
 typedef struct {
   PyObject_HEAD rvm_machine *machine;
   PyObject *exception;       /* an exception of a callback that the caller of the run has to raise again, or NULL */
+  PyObject *exchange;        /* the type of arrays to which results are converted, or NULL (exchange.h) */
+  const void *exchange_api;  /* the C exchange API of this type */
   char needs_poll;           /* 1 if `poll` must be called before the next run, and runs are timed */
   char shares;               /* 1 if results may share the memory of arguments */
   char owning;               /* 1 while a result is converted that must not use memory of the host */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "exchange.h"
 #include "private_tensor.h"
 
 enum { NEEDS_HOOK = OWNED + 1 }; /* nothing was stored: the hook `store` must store the value */
@@ -99,6 +100,9 @@ int relvm_store(Objects *objects, PyObject *value, rvm_value *dst) {
     ownership = BORROWED;
   } else if ((PyObject *)type == relvm_hooks.array) {
     ownership = store_array(value, dst);
+  } else if (objects->exchange && PyType_IsSubtype(type, (PyTypeObject *)objects->exchange)) {
+    ownership = relvm_exchange_store(objects, value, dst);
+    if (ownership == 0) ownership = NEEDS_HOOK;
   } else if (PyType_IsSubtype(type, relvm_reference_type) && ((Reference *)value)->objects == objects) {
     *dst = ((Reference *)value)->value;
     ownership = BORROWED;
@@ -186,11 +190,48 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
   return result;
 }
 
+/* Converts a tensor of a result to an array of the type objects->exchange.  Takes ownership of `value`, also on
+   failure.  Elements that something else can read or write are copied: constants, and other results. */
+static PyObject *take_array(Objects *objects, rvm_value value) {
+  const rvm_tensor *tensor = value.as.tensor;
+  const int is_shared = !rvm_tensor_is_only_reference(tensor) || rvm_tensor_is_read_only(tensor);
+  if (tensor->dtype != RVM_DTYPE_str && (is_shared || needs_copy(objects, tensor)) && copy_tensor(objects, &value)) {
+    rvm_value_release(&value);
+    return NULL;
+  }
+  return relvm_exchange_take(objects, value);
+}
+
+/* Converts a result, if it is a tensor or a tuple of tensors and numbers, with arrays of the type objects->exchange.
+   Takes ownership of `value`, also on failure. */
+static PyObject *take_arrays(Objects *objects, rvm_value value) {
+  if (value.tag == RVM_TAG_TENSOR) return take_array(objects, value);
+  if (value.tag != RVM_TAG_TUPLE) return relvm_take(objects, value);
+  rvm_tuple *tuple = value.as.tuple;
+  const int is_only_reference = tuple->base.references == 1;
+  PyObject *result = PyTuple_New(tuple->size);
+  for (int32_t i = 0; i < tuple->size && result; i++) {
+    rvm_value item = tuple->items[i];
+    if (is_only_reference)
+      tuple->items[i] = (rvm_value){.tag = RVM_TAG_NIL};
+    else
+      rvm_value_retain(item);
+    PyObject *converted = item.tag == RVM_TAG_TENSOR ? take_array(objects, item) : relvm_take(objects, item);
+    if (converted) {
+      PyTuple_SetItem(result, i, converted);
+    } else {
+      Py_CLEAR(result);
+    }
+  }
+  rvm_value_release(&value);
+  return result;
+}
+
 PyObject *relvm_take_result(Objects *objects, rvm_value value) {
   const long long outer = objects->converted_bytes;
   objects->owning = !objects->shares;
   objects->converted_bytes = 0;
-  PyObject *result = relvm_take(objects, value);
+  PyObject *result = objects->exchange ? take_arrays(objects, value) : relvm_take(objects, value);
   objects->owning = 0;
   objects->converted_bytes = outer;
   return result;

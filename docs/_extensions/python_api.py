@@ -22,6 +22,7 @@ MODULES = (
     "relvm.quantization",
     "relvm.onnxruntime",
     "relvm.jax",
+    "relvm.torch",
     "relvm.bytecode.program",
     "relvm.frontend.script",
     "relvm.frontend.text",

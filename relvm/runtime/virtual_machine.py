@@ -14,12 +14,14 @@ from relvm.errors import (
     RelvmBusyError,
     RelvmError,
     RelvmNameError,
+    RelvmTypeError,
     RelvmUnsupportedError,
     expect_name,
     expect_type,
     known_names,
 )
 from relvm.quoting import terminal
+from relvm.runtime.binding import set_exchange
 from relvm.runtime.convert import TUPLE
 from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
@@ -220,6 +222,33 @@ class VirtualMachine(Displayed):
             return False
         self._runner.end(self._runner.begin("wait_compiled"))  # switches to native code
         return True
+
+    def set_array_type(self, array_type: type | None) -> None:
+        """Set the type of arrays to which the tensors of results are converted, such as torch.Tensor.
+
+        Arguments of this type and results are passed without a copy and without Python code.  Results that are tensors,
+        and tuples of tensors, are converted.  Other values, such as lists, contain instances of Tensor as before.
+
+        The machine reads the elements in memory.  PyTorch can delay the negation of a tensor (`Tensor.is_neg`).  Call
+        `resolve_neg` before you pass such a tensor.  Results never require gradients.
+
+        Parameters
+        ----------
+        array_type
+            A type with the C exchange API of DLPack 1 (`__dlpack_c_exchange_api__`), or None for Tensor.
+
+        Raises
+        ------
+        RelvmTypeError
+            The type does not have this API.
+        """
+        outer = self._runner.begin("set_array_type")
+        try:
+            set_exchange(self._runner, array_type)
+        except TypeError as error:
+            raise RelvmTypeError(f"set_array_type: {error}") from None
+        finally:
+            self._runner.end(outer)
 
     def seed(self, number: int) -> None:
         """Seed the machine's random numbers.  Machines with the same seed produce the same sequence.

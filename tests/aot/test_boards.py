@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from programs_ahead import PROGRAMS, numbers
 from real_models import SMALL, real_model, write_with_trial
@@ -16,12 +17,14 @@ from real_models import SMALL, real_model, write_with_trial
 from relvm import aot, vm
 from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
+from relvm.frontend.torch import from_pt2
 
 pytestmark = pytest.mark.skipif(
     find_compiler() is None,
     reason="what is right is computed by a machine, whose kernels need a C compiler, and there is none",
 )
 
+PT2 = Path(__file__).resolve().parents[1] / "frontend/pt2"
 BOARD = Path(__file__).resolve().parents[2] / "examples/cortex_m"
 
 NETWORK = """
@@ -123,3 +126,14 @@ def test_a_real_model_on_a_cortex_m(name: str, tmp_path: Path) -> None:
 def test_a_real_model_on_linux_of_other_processors(processor: str, name: str, tmp_path: Path) -> None:
     write_with_trial(real_model(name), tmp_path / "export")
     assert "values" in run_on_linux(processor, tmp_path / "export", tmp_path)
+
+
+@pytest.mark.parametrize(("processor", "call"), [("cortex-m3", 1), ("aarch64", 0), ("riscv64", 1)])
+def test_a_pytorch_model_with_a_condition(processor: str, call: int, tmp_path: Path) -> None:
+    """An exported program has the results of PyTorch.   call: 0 for a loud signal, 1 for a quiet one."""
+    data = np.load(PT2 / "branch.npz")
+    program = aot.build(from_pt2(PT2 / "branch.core.pt2"), aot.AotConfig("branch"))
+    program.write(tmp_path / "export", ((data[f"{call}_x0"],), [data[f"{call}_y0"]]))
+    place, folder = tmp_path / "export", tmp_path
+    is_board = processor == "cortex-m3"
+    assert "values" in (run_on_a_cortex_m(place, folder) if is_board else run_on_linux(processor, place, folder))

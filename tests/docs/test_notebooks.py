@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from pathlib import Path
 
 import jupytext
@@ -39,6 +40,8 @@ def notebook_of(source: Path) -> nbformat.NotebookNode:
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     """Run a notebook, and remove the parts of its outputs that are not stored."""
     (folder / "matplotlibrc").write_text("svg.fonttype: none\nsvg.hashsalt: relvm\n")  # small, reproducible SVG
+    for model in FOLDER.glob("*.pt2"):
+        shutil.copy(model, folder)
     options = {"timeout": 120, "kernel_name": "python3", "coalesce_streams": True}
     NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute()
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
@@ -115,3 +118,8 @@ def test_a_stored_notebook_is_small_and_has_no_paths(path: Path) -> None:
 def test_some_notebooks_draw() -> None:
     drawing = [source.stem for source in SOURCES if "\ndraw_" in source.read_text()]
     assert drawing == ["ir_and_stages", "memory_planning", "onnx_from_file_to_profile"]
+
+
+def test_the_model_of_a_notebook_is_the_tested_one() -> None:
+    tested = FOLDER.parent / "tests/frontend/pt2/branch.core.pt2"
+    assert (FOLDER / "branch.pt2").read_bytes() == tested.read_bytes()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.torch import from_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: from_torch is NOT tested (docs/testing.md)")
@@ -130,3 +130,126 @@ def test_wrong_arguments() -> None:
     program = torch.export.export(torch.nn.ReLU(), (torch.zeros(2),))
     with pytest.raises(RelvmArgumentError, match="are part of the exported program"):
         from_torch(program, (torch.zeros(2),))
+
+
+def expect_as_torch(function: Any, *args: Any, **options: Any) -> None:
+    """Check that a function has the results of PyTorch, with and without decompositions."""
+
+    class Function(torch.nn.Module):
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    program = torch.export.export(Function(), args, **options)
+    for decompose in (True, False):
+        machine = vm.VirtualMachine(vm.build(from_torch(program, decompose=decompose), target="bytecode"))
+        torch.testing.assert_close(torch.from_dlpack(machine["main"](*args)), function(*args), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_numbers_that_are_compared_wrap_around(name: str) -> None:
+    function = getattr(torch, name)
+    for x in (torch.tensor([0, 1, 200, 255], dtype=torch.uint8), torch.tensor([-128, -1, 0, 127], dtype=torch.int8)):
+        for number in (-300, -1, 255, 256, 300, 1.5):
+            expect_as_torch(lambda x, number=number: function(x, number), x)
+
+
+X = torch.arange(6.0).reshape(2, 3)
+NEGATIVE = torch.tensor([-1, 0])
+
+
+@pytest.mark.parametrize(
+    ("function", "index"),
+    [
+        (lambda x, i: x.gather(1, i), NEGATIVE[:, None]),
+        (lambda x, i: torch.nn.functional.embedding(i, x), NEGATIVE),
+        (lambda x, i: x.index_select(0, i), NEGATIVE),
+        (lambda x, i: x.scatter(1, i, 5.0), NEGATIVE[:, None]),
+        (lambda x, i: x.scatter_add(1, i, x), NEGATIVE[:, None]),
+        (lambda x, i: x.index_add(0, i, x), NEGATIVE),
+        (lambda x, i: x.index_copy(0, i, x), NEGATIVE),
+    ],
+)
+def test_negative_indices_are_errors_where_they_are_in_torch(function: Any, index: Any) -> None:
+    program = from_torch(function, (X, index.abs()))
+    with pytest.raises(RelvmIndexError, match="is outside axis"):
+        run(program, X, index)
+    (found,) = run(program, X, index.abs())
+    np.testing.assert_array_equal(found, function(X, index.abs()).numpy())
+
+
+def test_negative_indices_are_accepted_where_they_are_in_torch() -> None:
+    expect_as_torch(lambda x, i: x[i], X, NEGATIVE)
+    expect_as_torch(lambda x, i: x.index_fill(0, i, 4.0), X, NEGATIVE)
+    expect_as_torch(lambda x, i: x.take(i), X, NEGATIVE)
+
+
+def test_elements_that_a_mask_selects_are_assigned() -> None:
+    def assigned(x: Any, mask: Any, values: Any) -> Any:
+        y = x.clone()
+        y[mask(y)] = values(y)
+        return y
+
+    positive = [lambda y: y > 2, lambda y: y > 2]
+    for mask, values in (
+        (positive[0], lambda y: 7.0),
+        (positive[0], lambda y: torch.tensor([7.0, 8, 9])),
+        (positive[0], lambda y: y[y > 2] * 2),
+        (lambda y: y[:, 0] > 2, lambda y: torch.tensor([7.0, 8, 9])),
+        (lambda y: (slice(None), y[0] > 0), lambda y: 5.0),
+    ):
+        expect_as_torch(lambda x, mask=mask, values=values: assigned(x, mask, values), X)
+    imported = from_torch(lambda x, v: assigned(x, positive[0], lambda y: v), (X, torch.ones(3)))
+    with pytest.raises(RelvmShapeError):
+        run(imported, X * 10, torch.ones(3))
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_numbers_that_are_too_large_for_8_bits(name: str) -> None:
+    x = torch.tensor([1e6, -1e6, torch.inf, torch.nan, 448, 465, 480, 57344, 60000, 1e-9, 0.3])
+    dtype = getattr(torch, name)
+    for each in (x, x.half(), x.double()):
+        expect_as_torch(lambda x: x.to(dtype).float(), each)
+
+
+def test_projections_of_an_lstm_are_refused_by_name() -> None:
+    lstm = torch.nn.LSTM(3, 4, proj_size=2)
+    with pytest.raises(RelvmUnsupportedError, match="proj_size"):
+        from_torch(lambda x: lstm(x)[0], (torch.zeros(5, 1, 3),))
+
+
+def test_a_constant_that_expands_a_small_one_is_refused() -> None:
+    class Expanded(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("large", torch.zeros(1).expand(1 << 40))
+
+        def forward(self, x: Any) -> Any:
+            return x + self.large[0]
+
+    with pytest.raises(RelvmUnsupportedError, match="expands a smaller one"):
+        from_torch(Expanded(), (torch.zeros(1),))
+
+
+def test_the_number_of_parts_is_checked() -> None:
+    for function, wrong in ((lambda x: x.chunk(3), 4), (lambda x: x.split(3), 6)):
+        imported = from_torch(function, (torch.zeros(7),), dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
+        x = torch.arange(7.0)
+        for found, expected in zip(run(imported, x), function(x), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy())
+        with pytest.raises(RelvmShapeError, match="the program was exported for"):
+            run(imported, torch.zeros(wrong))
+
+
+def test_conditions_on_sizes_are_checked() -> None:
+    class Branches(torch.nn.Module):
+        def forward(self, pair: Any) -> Any:
+            x, y = pair["x"], pair["y"]
+            return (x + 1 if x.shape[0] % 2 == 0 else x - 1) * (2 if y.shape[0] <= 2 * x.shape[0] else 3)
+
+    auto = torch.export.Dim.AUTO
+    args = ({"x": torch.zeros(4), "y": torch.zeros(6)},)
+    imported = from_torch(Branches(), args, dynamic_shapes={"pair": {"x": {0: auto}, "y": {0: auto}}})
+    np.testing.assert_array_equal(run(imported, torch.zeros(6), torch.zeros(12))[0], np.full(6, 2))
+    for sizes, message in (((5, 6), r"% 2\) == 0; got 1 and 0"), ((4, 9), "got 9 and 8")):
+        with pytest.raises(RelvmShapeError, match=message):
+            run(imported, *map(torch.zeros, sizes))

@@ -4,6 +4,8 @@ Run `python -P tests/frontend/torch_fixtures.py` after a change of a program.  `
 torch.export.export returns it, and `NAME.core.pt2` the same program after run_decompositions().  `NAME.npz` contains
 inputs x0, x1... and results y0, y1... for each of several calls: `0_x0`, `0_y0`, `1_x0`...
 
+`branch.core.pt2` is also the model of the notebook notebooks/pytorch_branch.ipynb, which has a copy of it.
+
 The archives are compressed, except mlp.pt2, because torch.export.save stores everything uncompressed.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import io
 import logging
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable
@@ -23,6 +26,7 @@ from torch import nn
 from torch.export import Dim
 
 FOLDER = Path(__file__).resolve().parent / "pt2"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 class Mlp(nn.Module):
@@ -87,6 +91,20 @@ class ControlFlow(nn.Module):
 
         total, sums = scan(lambda carry, row: (carry + row, carry * row), torch.zeros_like(x[0]), x)
         return count, halved, total, sums, map_over(lambda row, other: row.sin() + other.sum(), x, limit)
+
+
+class Branch(nn.Module):
+    """A quiet signal is amplified before it is filtered, and a loud one is clipped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filter = nn.Conv1d(1, 4, 3, padding=1)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, signal):
+        peak = signal.abs().amax()
+        level = torch.cond(peak < 0.5, lambda x, p: x / p.clamp(min=1e-6), lambda x, p: x.clamp(-1, 1), (signal, peak))
+        return self.head(torch.relu(self.filter(level)).mean(-1))
 
 
 class State(nn.Module):
@@ -177,6 +195,11 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
         [lambda g: (torch.ones(4, 3), torch.tensor(0.25)), lambda g: (-torch.ones(5, 3), torch.tensor(0.5))],
         ({0: N}, None),
     ),
+    "branch": (
+        Branch(),
+        [_batch((2, 1, 16)), lambda g: (torch.randn(3, 1, 16, generator=g) * 0.1,)],
+        ({0: Dim("batch", max=8)},),
+    ),
     "state": (State(), [lambda g: (torch.ones(2, 3), torch.tensor([1, 3]))], None),
     "sizes": (Sizes(), [_sizes(6), _sizes(4)], ({0: 2 * Dim("m", min=2)}, {"a": {0: 4 * Dim("m", min=2)}})),
     "lstm": (Lstm(), [_batch((3, 5, 3))], None),
@@ -224,6 +247,8 @@ def main(pattern: str = "") -> None:
         stored = zipfile.ZIP_STORED if name == "mlp" else zipfile.ZIP_DEFLATED
         _save(program, FOLDER / f"{name}.pt2", stored)
         _save(program.run_decompositions(), FOLDER / f"{name}.core.pt2", zipfile.ZIP_DEFLATED)
+        if name == "branch":
+            shutil.copy(FOLDER / "branch.core.pt2", NOTEBOOKS / "branch.pt2")
         arrays: dict[str, np.ndarray] = {}
         for number, call in enumerate(calls):
             module.load_state_dict(before)

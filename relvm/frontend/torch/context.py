@@ -9,11 +9,13 @@ from typing import Any
 import relvm.ops as ops
 from relvm.frontend.common.node_context import ModuleContext
 from relvm.frontend.torch.program import Graph, GraphNode, Program
-from relvm.ir.dtypes import DType
+from relvm.ir.dtypes import F32, DType
 from relvm.ir.expr import BuiltinCall, Constant, DimValue, Expr, String
 from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, dim_var
 from relvm.ir.types import VOID
+
+_LARGEST_F8 = 448.0  # of float8_e4m3fn
 
 
 class ImportContext(ModuleContext):
@@ -48,9 +50,14 @@ class ImportContext(ModuleContext):
         return self.here
 
     def cast(self, x: Expr, dtype: DType) -> Expr:
-        """Return a tensor converted to a dtype.  Return it unchanged if it has this dtype."""
+        """Return a tensor converted to a dtype.  Return it unchanged if it has this dtype.
+
+        Numbers that are too large for float8_e4m3fn become the largest one, as in PyTorch.
+        """
         if x.known_element_type == dtype:
             return x
+        if dtype.name == "f8e4m3fn":
+            x = self.emit(ops.clip(self.cast(x, F32), min=-_LARGEST_F8, max=_LARGEST_F8))
         if isinstance(x, Constant) and x.value.size == 1 and not (x.known_element_type.is_float and dtype.is_integer):
             return Constant(_frozen(x, dtype))
         return self.emit(ops.cast(x, to=dtype.name))

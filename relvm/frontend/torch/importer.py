@@ -34,6 +34,7 @@ from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
+from relvm.frontend.torch.guards import claim_of_guard
 from relvm.frontend.torch.program import Argument, Graph, GraphNode, Program, expect_fields, expect_union
 from relvm.frontend.torch.read_program import read_program
 from relvm.frontend.torch.registry import (
@@ -184,6 +185,7 @@ class Importer(SizeContext):
         attributes = self.bounds()
         with self.builder.function("main", params) as variables:
             self.bind_symbols()
+            self._check_guards(graph)
             for name, variable in zip(inputs, variables, strict=True):
                 is_size = isinstance(variable.type, PrimType)
                 tensor = variable if is_size else self.with_expressions(graph, name, variable)
@@ -216,6 +218,11 @@ class Importer(SizeContext):
         constants: dict[str, Expr | None] = {}
         inputs: list[str] = []
         used = _used_names(graph)
+        sizes = {
+            self.new_symbol(size)
+            for name in map(_name_of, graph.inputs)
+            for size in graph.tensors.get(name or "", {}).get("sizes") or ()
+        } - {""}
         for spec in self.program.input_specs:
             ((kind, content),) = spec.items()
             if kind == "user_input":
@@ -226,7 +233,9 @@ class Importer(SizeContext):
                     inputs.append(name)
                 elif kind == "as_sym_int" and isinstance(argument, dict) and isinstance(argument.get("as_name"), str):
                     name = argument["as_name"]
-                    dim = self.parameter_dim(graph.sym_ints[name], name, signed=True)
+                    size = graph.sym_ints[name]
+                    is_size = self.new_symbol(size) in sizes
+                    dim = self.parameter_dim(size, name, signed=not is_size)
                     params.append((identifier(name), PrimType(I64, dim)))
                     inputs.append(name)
                 elif kind in ("as_sym_bool", "as_sym_float", "as_custom_obj", "as_tensors"):
@@ -245,6 +254,19 @@ class Importer(SizeContext):
                 (name,) = expect_fields(f"{place}: an input", argument, name=str)
                 constants[name] = constant(np.zeros(0, np.float32))
         return params, constants, inputs
+
+    def _check_guards(self, graph: Graph) -> None:
+        """Check the conditions under which PyTorch traced the program."""
+
+        def size_of(name: str, axis: int) -> AnyDim | None:
+            sizes = graph.tensors.get(name, {}).get("sizes") or ()
+            return self.declared_dim(sizes[axis]) if 0 <= axis < len(sizes) else None
+
+        for guard in self.program.guards:
+            claim = claim_of_guard(guard, size_of)
+            if claim is not None:
+                text = guard.replace("{", "{{").replace("}", "}}")
+                self.require(*claim, f"the program was exported for sizes with {shortened(text)}; got {{}} and {{}}")
 
     def _weight(self, path: str) -> Expr | None:
         """Return a parameter, buffer or constant of the program, or None if it cannot be read."""

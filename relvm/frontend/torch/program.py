@@ -76,6 +76,7 @@ class Program:
     refused: for each tensor that cannot be read, the reason.
     output_paths: the path of each output in the value that the module returned, or None if it is not known.
     torch_version: the version of PyTorch that wrote the program.
+    guards: conditions on the sizes of inputs, as text.
     """
 
     place: str
@@ -87,6 +88,7 @@ class Program:
     refused: Mapping[str, str]
     output_paths: tuple[str, ...] | None
     torch_version: str
+    guards: tuple[str, ...] = ()
 
 
 def expect_fields(what: str, value: Any, **types: type | tuple[type, ...]) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, expect_type, shortened
 from relvm.frontend.torch.archive import Archive
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.limits import MAX_BYTES, MAX_JSON_BYTES, MAX_RANK
+from relvm.frontend.torch.limits import MAX_BYTES, MAX_EXPANDED_BYTES, MAX_GUARDS, MAX_JSON_BYTES, MAX_RANK
 from relvm.frontend.torch.program import GraphReader, Program, expect_fields, expect_union, leaf_paths
 from relvm.runtime.file_io import map_file
 
@@ -95,6 +95,9 @@ def program_of_json(value: Any, tensors: Mapping[str, np.ndarray], refused: Mapp
         if not all(bound is None or type(bound) is int for bound in (low, high)):
             raise RelvmFormatError(f"{place}: the range of {shortened(name)} is {shortened(repr(limits))}")
         ranges[name] = low, high
+    guards = tuple(value.get("guards_code") or ())
+    if len(guards) > MAX_GUARDS or not all(isinstance(guard, str) for guard in guards):
+        raise RelvmFormatError(f"{place}: guards_code: expected at most {MAX_GUARDS} texts")
     return Program(
         place,
         GraphReader(place).graph(graph),
@@ -105,6 +108,7 @@ def program_of_json(value: Any, tensors: Mapping[str, np.ndarray], refused: Mapp
         refused,
         _output_paths(module.get("module_call_graph")),
         str(value.get("torch_version", "")),
+        guards,
     )
 
 
@@ -214,6 +218,11 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     if count * item > MAX_BYTES or (count and (last + 1) * item > len(data)):
         raise RelvmFormatError(
             f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {len(data)} bytes"
+        )
+    if count * item > max(MAX_EXPANDED_BYTES, len(data)):
+        raise RelvmFormatError(
+            f"{here}: a tensor of {count * item:,} bytes expands a file of {len(data):,} bytes, expected at most"
+            f" {MAX_EXPANDED_BYTES:,}"
         )
     if not count:
         return np.zeros(sizes, dtype.numpy)

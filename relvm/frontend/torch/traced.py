@@ -6,12 +6,14 @@ import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, resources, shortened
 from relvm.frontend.torch.importer import import_program, with_weights
+from relvm.frontend.torch.limits import MAX_EXPANDED_BYTES
 from relvm.frontend.torch.program import Program
 from relvm.frontend.torch.read_program import program_of_json
 from relvm.frontend.torch.registry import full_name, supported_operators
@@ -62,7 +64,7 @@ def from_torch(
     RelvmArgumentError
         `args`, `kwargs` or `dynamic_shapes` are given for an exported program.
     """
-    export = _export()
+    export = import_torch("from_torch").export
     if isinstance(model, export.ExportedProgram):
         if args or kwargs or dynamic_shapes is not None:
             raise RelvmArgumentError("from_torch: args, kwargs and dynamic_shapes are part of the exported program")
@@ -76,15 +78,25 @@ def from_torch(
         return import_program(with_weights(program_of(program), weights))
 
 
-def _export() -> Any:
+def import_torch(what: str) -> Any:
+    """Import PyTorch, and return its module.
+
+    what: the function that needs PyTorch, for the message.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        PyTorch is not installed.
+    """
     try:
+        import torch
         import torch.export
     except ImportError as error:
         raise RelvmUnsupportedError(
-            f"from_torch needs PyTorch, which cannot be imported ({error}); install torch, or read a file that"
+            f"{what} needs PyTorch, which cannot be imported ({error}); install torch, or read a file that"
             " torch.export.save wrote with from_pt2"
         ) from None
-    return torch.export
+    return torch
 
 
 def _as_module(model: Any) -> Any:
@@ -101,6 +113,13 @@ def _as_module(model: Any) -> Any:
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return model(*args, **kwargs)
 
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):
+        return Function()
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    signature = inspect.Signature([own, *parameters])  # to which torch.export matches dynamic_shapes
+    Function.forward.__signature__ = signature  # type: ignore[attr-defined]
     return Function()
 
 
@@ -114,6 +133,29 @@ def _decompositions() -> Any:
         if full_name(str(operator)) in own:
             del table[operator]
     return table
+
+
+@cache
+def _split_decompositions() -> tuple[Any, Any]:
+    """Return the decompositions of composite operators, which PyTorch expands first, and those of the others."""
+    from torch.export.exported_program import _split_decomp_table_to_cia_and_python_decomp
+
+    return _split_decomp_table_to_cia_and_python_decomp(_decompositions().materialize())
+
+
+def decompositions() -> tuple[Any, Any]:
+    """Return the decompositions for AOTAutograd.
+
+    Returns
+    -------
+    tuple
+        A context manager, under which PyTorch keeps the composite operators that relvm has, such as `linear`.  Then
+        the decompositions of the other operators.
+    """
+    from torch.export.exported_program import _override_composite_implicit_decomp
+
+    composite, others = _split_decompositions()
+    return _override_composite_implicit_decomp(composite), others
 
 
 def program_of(program: Any) -> Program:
@@ -131,14 +173,14 @@ def program_of(program: Any) -> Program:
     refused: dict[str, str] = {}
     for name, tensor in {**program.state_dict, **program.constants}.items():
         try:
-            tensors[name] = _array_of(tensor)
+            tensors[name] = array_of(tensor)
         except RelvmUnsupportedError as error:
             refused[name] = f"{shortened(name)}: {error}"
     value = json.loads(_to_json_bytes(serialized.exported_program))
     return program_of_json(value, tensors, refused, _PLACE)
 
 
-def _array_of(tensor: Any) -> np.ndarray:
+def array_of(tensor: Any) -> np.ndarray:
     """Return the elements of a tensor.
 
     Raises
@@ -148,6 +190,7 @@ def _array_of(tensor: Any) -> np.ndarray:
     """
     import ml_dtypes
     import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     if not isinstance(tensor, torch.Tensor):
         raise RelvmUnsupportedError(f"objects of the class {type(tensor).__name__} are not supported")
@@ -155,19 +198,23 @@ def _array_of(tensor: Any) -> np.ndarray:
         raise RelvmUnsupportedError(
             f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
         )
-    plain = tensor.detach().cpu().resolve_neg().contiguous()
-    foreign = {
-        torch.bfloat16: ml_dtypes.bfloat16,
-        torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
-        torch.float8_e5m2: ml_dtypes.float8_e5m2,
-        torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
-        torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
-    }
-    if plain.dtype in foreign:
-        raw = plain.view(torch.int16 if plain.dtype == torch.bfloat16 else torch.uint8)
-        array = raw.numpy().view(foreign[plain.dtype])
-    else:
-        array = plain.numpy()
+    size_bytes = tensor.numel() * tensor.element_size()
+    if size_bytes > max(MAX_EXPANDED_BYTES, tensor.untyped_storage().nbytes()):
+        raise RelvmUnsupportedError(f"a tensor with {size_bytes:,} bytes that expands a smaller one is not supported")
+    with unset_fake_temporarily():  # while PyTorch traces
+        plain = tensor.detach().cpu().resolve_neg().contiguous()
+        foreign = {
+            torch.bfloat16: ml_dtypes.bfloat16,
+            torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,
+            torch.float8_e5m2: ml_dtypes.float8_e5m2,
+            torch.float8_e4m3fnuz: ml_dtypes.float8_e4m3fnuz,
+            torch.float8_e5m2fnuz: ml_dtypes.float8_e5m2fnuz,
+        }
+        if plain.dtype in foreign:
+            raw = plain.view(torch.int16 if plain.dtype == torch.bfloat16 else torch.uint8)
+            array = raw.numpy().view(foreign[plain.dtype])
+        else:
+            array = plain.numpy()
     array = array.view()
     array.flags.writeable = False
     return array

@@ -30,6 +30,11 @@ def _copy(node: Node, self: Expr, *args: Any, **kwargs: Any) -> Expr:
     return converted(node, self, node.out_dtype())
 
 
+@converts("prims.convert_element_type.default")
+def _convert_element_type(node: Node, a: Expr, dtype: DType) -> Expr:
+    return converted(node, a, dtype)
+
+
 def converted(node: Node, x: Expr, dtype: DType) -> Expr:
     """Return x converted to `dtype` by the rules of C, as PyTorch does.
 

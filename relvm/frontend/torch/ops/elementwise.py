@@ -411,25 +411,8 @@ _COMPARISONS = {
 def _comparison(function: Callable[[Expr, Expr], Expr], name: str) -> None:
     @converts(f"{name}.Tensor", f"{name}.Scalar")
     def convert(node: Node, self: Any, other: Any) -> Expr:
-        if _is_outside(self, other):
-            return node.full(_compared(name, other), self.tensor_type.known_shape, BOOL)
         x, y = (node.wide(each) for each in node.promoted(self, other))
         return function(x, y)
-
-
-def _is_outside(x: Any, y: Any) -> bool:
-    """Return whether a number y is outside the range of the integers x."""
-    if not isinstance(x, Expr) or isinstance(y, Expr | bool) or not isinstance(y, int):
-        return False
-    dtype = x.known_element_type
-    return dtype.is_integer and not dtype.limits[0] <= y <= dtype.limits[1]
-
-
-def _compared(name: str, y: int) -> bool:
-    """Return the result of the comparison of any element with a number that is outside the range of its dtype."""
-    if name in ("eq", "ne", "not_equal"):
-        return name != "eq"
-    return name.startswith("l") == (y > 0)
 
 
 for _name, _function in _COMPARISONS.items():

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.torch.ops.shapes import sliced, transposed
 from relvm.frontend.torch.registry import Node, axis_of, converts, known_int, shape_of
 from relvm.ir.dtypes import BOOL, I32, I64, U8
-from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.expr import Constant, Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import ShapeType
 
@@ -21,21 +21,38 @@ def _indices(node: Node, x: Expr) -> Expr:
     return x if x.known_element_type in (I32, I64) else node.cast(x, I64)
 
 
+def _checked_indices(node: Node, index: Expr, size: AnyDim) -> Expr:
+    """Return the indices of an operator that does not accept negative ones.
+
+    A negative index becomes one that is out of range, so that the program fails as PyTorch does.
+
+    size: the size of the axis.
+    """
+    index = _indices(node, index)
+    if isinstance(index, Constant):
+        if index.value.size and index.value.min() < 0:
+            raise RelvmShapeError(f"index {index.value.min()} is negative, expected one in [0, {size})")
+        return index
+    dtype = index.known_element_type
+    return node.emit(ops.where(ops.less(index, node.number(0, dtype)), node.number(dtype.limits[1], dtype), index))
+
+
 @converts("index_select", "index_select_copy")
 def _index_select(node: Node, self: Expr, dim: int, index: Expr) -> Expr:
-    index = _indices(node, index)
     if not shape_of(self):
         return self
+    axis = axis_of(dim, len(shape_of(self)))
+    index = _checked_indices(node, index, shape_of(self)[axis])
     if not shape_of(index):
         index = node.reshaped(index, (1,))
-    return ops.gather(self, index, axis=axis_of(dim, len(shape_of(self))))
+    return ops.gather(self, index, axis=axis)
 
 
 @converts("gather")
 def _gather(node: Node, self: Expr, dim: int, index: Expr, *, sparse_grad: bool = False) -> Expr:
-    index = _indices(node, index)
     if not shape_of(self):
         return node.broadcast(self, shape_of(index))
+    index = _checked_indices(node, index, shape_of(self)[axis_of(dim, len(shape_of(self)))])
     if not shape_of(index):
         index = node.reshaped(index, (1,))
         return node.reshaped(node.emit(_gathered(node, self, 0, index)), ())
@@ -82,7 +99,7 @@ def _embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Expr:
-    return ops.gather(weight, _indices(node, indices), axis=0)
+    return ops.gather(weight, _checked_indices(node, indices, shape_of(weight)[0]), axis=0)
 
 
 # ---- index: x[a, :, b] ----
@@ -234,15 +251,26 @@ def _index_put(
     if _is_adjacent(axes) and axes[0] > 0:
         first = axes[0]
         placed = (*rest[:first], *shape, *rest[first:])
-        updates = node.broadcast(values, placed)
+        updates = _as_updates(node, values, placed)
         updates = node.emit(
             transposed(updates, [*range(first, first + rank), *range(first), *range(first + rank, len(placed))])
         )
     else:
-        updates = node.broadcast(values, (*shape, *rest))
+        updates = _as_updates(node, values, (*shape, *rest))
     result = node.emit(_scattered_rows(node, x, rows, updates, len(axes), accumulate))
     back = [order.index(axis) for axis in range(len(order))]
     return transposed(result, back)
+
+
+def _as_updates(node: Node, values: Expr, shape: Sequence[AnyDim]) -> Expr:
+    """Return values broadcast to a shape.
+
+    Where a size is the number of true elements of a mask, it is checked at run time.
+    """
+    own = shape_of(values)
+    wanted = shape[len(shape) - len(own) :]
+    sizes = [size if size == 1 or isinstance(other, int) else other for size, other in zip(own, wanted, strict=True)]
+    return node.broadcast(node.importer.with_shape(node.emit(values), sizes), shape)
 
 
 def _scattered_rows(node: Node, x: Expr, rows: Expr, updates: Expr, depth: int, accumulate: bool) -> Expr:
@@ -294,20 +322,28 @@ def _element_rows(node: Node, index: Expr, axis: int) -> Expr:
     return columns[0] if len(columns) == 1 else node.emit(ops.concat(*columns, axis=len(shape)))
 
 
+def _checked_along(node: Node, x: Expr, dim: int, index: Expr) -> Expr:
+    """Return indices along an axis of x, as `_checked_indices` does."""
+    shape = shape_of(x)
+    return _checked_indices(node, index, shape[axis_of(dim, len(shape))] if shape else 1)
+
+
 @converts("scatter.src", "scatter.reduce")
 def _scatter(node: Node, self: Expr, dim: int, index: Expr, src: Expr, *, reduce: str | None = None) -> Expr:
+    index = _checked_along(node, self, dim, index)
     return scattered(node, self, dim, index, src, _REDUCTIONS[reduce] if reduce else "none")
 
 
 @converts("scatter.value", "scatter.value_reduce")
 def _scatter_value(node: Node, self: Expr, dim: int, index: Expr, value: Any, *, reduce: str | None = None) -> Expr:
     updates = node.full(value, shape_of(index), self.known_element_type)
+    index = _checked_along(node, self, dim, index)
     return scattered(node, self, dim, index, updates, _REDUCTIONS[reduce] if reduce else "none")
 
 
 @converts("scatter_add")
 def _scatter_add(node: Node, self: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    return scattered(node, self, dim, index, src, "add")
+    return scattered(node, self, dim, _checked_along(node, self, dim, index), src, "add")
 
 
 def _counts(node: Node, x: Expr, dim: int, index: Expr) -> Expr:
@@ -324,6 +360,7 @@ def _scatter_reduce(
     node: Node, self: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True
 ) -> Expr:
     x, dtype = self, self.known_element_type
+    index = _checked_along(node, self, dim, index)
     counts = None
     if not include_self or reduce == "mean":
         counts = _counts(node, x, dim, index)
@@ -375,11 +412,12 @@ def _index_add(node: Node, self: Expr, dim: int, index: Expr, source: Expr, *, a
         factor = node.number(alpha, source.known_element_type)
         multiply = ops.logical_and if source.known_element_type.is_bool else ops.multiply
         source = node.emit(multiply(source, factor))
-    return _indexed_update(node, self, dim, index, source, "add")
+    return _indexed_update(node, self, dim, _checked_along(node, self, dim, index), source, "add")
 
 
 @converts("index_copy")
 def _index_copy(node: Node, self: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+    index = _checked_along(node, self, dim, index)
     return _indexed_update(node, self, dim, index, source, "none")
 
 

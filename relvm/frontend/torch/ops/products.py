@@ -371,12 +371,29 @@ def _causal_mask(node: Node, rows: AnyDim, columns: AnyDim) -> Expr:
     return node.emit(ops.greater_equal(at, ops.iota(Shape((columns,)))))
 
 
+def _with_sizes(node: Node, x: Expr, sizes: Sequence[AnyDim | None]) -> Expr:
+    """Return x, whose last sizes are equal to the given ones or 1.
+
+    If a size of x is another symbol, such as the lengths of two caches, it is checked at run time.
+    """
+    shape = list(shape_of(x))
+    for axis, size in zip(range(-1, -len(shape) - 1, -1), reversed(sizes), strict=False):
+        if size is not None and 1 not in (size, shape[axis]) and not (isinstance(size, int) and shape[axis] == size):
+            shape[axis] = size
+    return node.importer.with_shape(node.emit(x), shape)
+
+
 def attention(
     node: Node, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
 ) -> Expr:
     """Return scaled dot-product attention.  A query that may see no key gives 0."""
     dtype = query.known_element_type
     q, k, v = node.wide(query), node.wide(key), node.wide(value)
+    *batch, queries, _ = shape_of(q)
+    k = _with_sizes(node, k, (*batch, None, None))
+    v = _with_sizes(node, v, (*batch, shape_of(k)[-2], None))
+    if mask is not None:
+        mask = _with_sizes(node, mask, (*batch, queries, shape_of(k)[-2]))
     width, value_width = shape_of(q)[-1], shape_of(v)[-1]
     factor = (
         scale if scale is not None else 1 / math.sqrt(known_int(width, "the width of a head")) if width != 0 else 1.0

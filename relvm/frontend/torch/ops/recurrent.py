@@ -90,6 +90,8 @@ def _recurrent(
         raise RelvmUnsupportedError("random numbers are not supported (dropout is not 0)")
     kind, _, activation = node.node.target.split(".")[-2].partition("_")  # such as rnn_tanh
     states = [hx] if isinstance(hx, Expr) else hx
+    if kind == "lstm" and shape_of(states[0])[-1] != shape_of(states[1])[-1]:
+        raise RelvmUnsupportedError("an LSTM with projections (proj_size) is not supported")
     x = node.wide(input)
     is_flat = len(shape_of(x)) == 2
     if is_flat:

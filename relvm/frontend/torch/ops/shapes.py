@@ -208,8 +208,20 @@ def _bound(node: Node, size: AnyDim, bound: AnyDim | None, default: AnyDim) -> A
     return dim_op("min", size, bound)
 
 
-def sliced(node: Node, x: Expr, axis: int, start: AnyDim | None, end: AnyDim | None, step: int = 1) -> Expr:
-    """Return x[start:end:step] along an axis.  The bounds are numbers as in Python, or sizes."""
+def sliced(
+    node: Node,
+    x: Expr,
+    axis: int,
+    start: AnyDim | None,
+    end: AnyDim | None,
+    step: int = 1,
+    declared: AnyDim | None = None,
+) -> Expr:
+    """Return x[start:end:step] along an axis.
+
+    start, end: numbers as in Python, or sizes.
+    declared: the size of the result, if the program states it.
+    """
     if (start is None or isinstance(start, int)) and (end is None or isinstance(end, int)):
         begin, stop = start or 0, _FAR if end is None else end
         if begin == 0 and stop >= _FAR and step == 1:
@@ -220,9 +232,7 @@ def sliced(node: Node, x: Expr, axis: int, start: AnyDim | None, end: AnyDim | N
     low, high = _bound(node, size, start, 0), _bound(node, size, end, size)
     count = high - low if step == 1 else (high - low + step - 1) // step
     if not is_never_negative(count):
-        declared = node.importer.declared_shape(node.graph, node.output_names()[0])
-        known = declared[axis] if len(declared) == len(shape) else None
-        count = dim_op("max", count, 0) if known is None else known
+        count = dim_op("max", count, 0) if declared is None else declared
     result = TensorType(x.known_element_type, (*shape[:axis], count, *shape[axis + 1 :]))
     starts = node.vector([low if i == axis else 0 for i in range(len(shape))])
     strides = node.vector([step if i == axis else 1 for i in range(len(shape))])
@@ -232,7 +242,10 @@ def sliced(node: Node, x: Expr, axis: int, start: AnyDim | None, end: AnyDim | N
 
 @converts("slice.Tensor", view=True)
 def _slice(node: Node, self: Expr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Expr:
-    return sliced(node, self, axis_of(dim, _rank(self)), start, end, known_int(step, "step"))
+    axis = axis_of(dim, _rank(self))
+    declared = node.importer.declared_shape(node.graph, node.output_names()[0])
+    known = declared[axis] if len(declared) == _rank(self) else None
+    return sliced(node, self, axis, start, end, known_int(step, "step"), known)
 
 
 @converts("slice_copy.Tensor")
@@ -290,12 +303,21 @@ def _split(node: Node, self: Expr, split_size: AnyDim | Sequence[AnyDim], dim: i
     axis = axis_of(dim, _rank(self))
     if isinstance(split_size, tuple):
         return _parts(node, self, axis, split_size)
-    size = shape_of(self)[axis]
-    count = len(node.output_names())
+    return _equal_parts(node, self, axis, split_size, len(node.output_names()))  # type: ignore[arg-type]
+
+
+def _equal_parts(node: Node, x: Expr, axis: int, step: AnyDim, count: int) -> tuple[Expr, ...]:
+    """Return `count` parts of x along an axis, each of the size `step`, but the last one, which can be smaller.
+
+    The number of parts is fixed by the program.  If sizes are symbolic, it is checked at run time.
+    """
+    size = shape_of(x)[axis]
+    if not isinstance(size, int) or not isinstance(step, int):
+        message = "the tensor has {} parts, but the program was exported for {}"
+        node.importer.require("equal", -(-size // step), count, message)
     if count == 1:
-        return (self,)
-    step: AnyDim = split_size  # type: ignore[assignment]
-    return tuple(sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
+        return (x,)
+    return tuple(sliced(node, x, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
 
 
 @converts("split_with_sizes", "split.sizes", view=True)
@@ -315,10 +337,8 @@ def _split_copy(
 @converts("chunk", view=True)
 def _chunk(node: Node, self: Expr, chunks: int, dim: int = 0) -> tuple[Expr, ...]:
     axis = axis_of(dim, _rank(self))
-    size = shape_of(self)[axis]
-    count = len(node.output_names())
-    step = (size + chunks - 1) // chunks
-    return tuple(sliced(node, self, axis, i * step, size if i == count - 1 else (i + 1) * step) for i in range(count))
+    step = (shape_of(self)[axis] + chunks - 1) // chunks
+    return _equal_parts(node, self, axis, step, len(node.output_names()))
 
 
 @converts("tensor_split.sections", view=True)

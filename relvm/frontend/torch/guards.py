@@ -1,0 +1,85 @@
+"""Conditions on sizes that PyTorch found while it traced a program, such as `(L['x'].size()[0] % 2) == 0`.
+
+The text is parsed as a Python expression and never evaluated.  Conditions that contain anything else than sizes,
+integers and their arithmetic are ignored, as are those that only exclude a size (`!=`), and lower bounds of up to 2,
+which PyTorch assumes for tracing only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.torch.limits import MAX_GUARD
+from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op
+
+# The size of an axis of an input with a name, or None if there is none.
+SizeOf = Callable[[str, int], AnyDim | None]
+
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floordiv", ast.Mod: "mod"}
+_FUNCTIONS = {"sym_max": "max", "sym_min": "min"}
+_SMALLEST_CHECKED = 2
+_LIMIT = 1 << 32  # of numbers in conditions
+
+
+def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | None:
+    """Return the relation of two sizes that a condition states, as in SizeClaim, or None if it is ignored."""
+    if len(text) > MAX_GUARD:
+        return None
+    try:
+        match ast.parse(text, mode="eval").body:
+            case ast.Compare(left=left, ops=[relation], comparators=[right]):
+                one, other = _size(left, size_of), _size(right, size_of)
+            case _:
+                return None
+    except (ComplexDimError, MemoryError, RecursionError, RelvmUnsupportedError, SyntaxError, ValueError):
+        return None
+    match relation:
+        case ast.Eq():
+            return "equal", one, other
+        case ast.LtE():
+            claim = one, other
+        case ast.Lt():
+            claim = one + 1, other
+        case ast.GtE():
+            claim = other, one
+        case ast.Gt():
+            claim = other + 1, one
+        case _:
+            return None
+    if isinstance(claim[0], int) and claim[0] <= _SMALLEST_CHECKED:
+        return None
+    return "at_most", *claim
+
+
+def _size(node: ast.expr, size_of: SizeOf) -> AnyDim:
+    """Return the value of an expression.  Raise RelvmUnsupportedError if it contains anything unknown."""
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool) and number < _LIMIT:
+            return number
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            second = _size(right, size_of)
+            if second == 0 and isinstance(operator, ast.FloorDiv | ast.Mod):
+                raise RelvmUnsupportedError("a condition divides by 0")
+            return dim_op(_OPERATORS[type(operator)], _size(left, size_of), second)
+        case ast.Call(func=ast.Attribute(attr=name), args=[first, other]) if name in _FUNCTIONS:
+            return dim_op(_FUNCTIONS[name], _size(first, size_of), _size(other, size_of))
+        case ast.Subscript(
+            value=ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[]),
+            slice=ast.Constant(value=int() as axis),
+        ):
+            found = size_of("_".join(_path(tensor)), axis)
+            if found is not None:
+                return found
+    raise RelvmUnsupportedError("the condition is not one of sizes")
+
+
+def _path(node: ast.expr) -> list[str]:
+    """Return the keys of a subscript of L: `L['pair']['a']` has the keys pair and a."""
+    match node:
+        case ast.Name(id="L"):
+            return []
+        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
+            return [*_path(value), str(key)]
+    raise RelvmUnsupportedError("the condition is not one of sizes")

@@ -1,0 +1,55 @@
+"""Conditions on sizes in exported programs become claims, and malformed ones are ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+from relvm.frontend.torch.guards import claim_of_guard
+from relvm.ir.symbolic import AnyDim, dim_var
+
+N, M = dim_var("n"), dim_var("m")
+SIZES = {"x": (N, 3), "pair_a": (M,)}
+
+
+def size_of(name: str, axis: int) -> AnyDim | None:
+    sizes = SIZES.get(name, ())
+    return sizes[axis] if axis < len(sizes) else None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(L['x'].size()[0] % 2) == 0", ("equal", N % 2, 0)),
+        ("L['pair']['a'].size()[0] == (2*L['x'].size()[0])", ("equal", M, N * 2)),
+        ("L['x'].size()[0] // 4 <= L['x'].size()[1]", ("at_most", N // 4, 3)),
+        ("L['x'].size()[0] < 8", ("at_most", N + 1, 8)),
+        ("L['x'].size()[0] >= 3", ("at_most", 3, N)),
+        ("L['x'].size()[0] - 1 > L['pair']['a'].size()[0]", ("at_most", M + 1, N - 1)),
+        ("L['x'].size()[0] >= 2", None),  # assumed for tracing only
+        ("L['x'].size()[0] > 1", None),
+        ("L['x'].size()[0] != 1", None),
+        ("L['y'].size()[0] == 1", None),
+        ("L['x'].size()[2] == 1", None),
+        ("L['x'].stride()[0] == 1", None),
+        ("L['x'].size()[0] == True", None),
+        ("L['x'].size()[0] == 4294967296", None),
+        ("L['x'].size()[0] // 0 == 1", None),
+        ("L['x'].size()[0] ** 3 == 1", None),
+        ("__import__('os').getpid() == 1", None),
+        ("1 < 2 < 3", None),
+        ("L['x'", None),
+        ("", None),
+        ("(" * 900 + "1" + ")" * 900 + " == 1", None),
+        ("-" * 1900 + "1 == 1", None),
+        ("+".join(["L['x'].size()[0]"] * 100) + " == 300", ("equal", N * 100, 300)),
+        ("1" * 1900 + " == 1", None),
+        ("1+" * 3000 + "1 == 1", None),
+    ],
+)
+def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim] | None) -> None:
+    assert claim_of_guard(text, size_of) == expected
+
+
+def test_functions_of_sizes() -> None:
+    found = claim_of_guard("torch.sym_max(1, L['x'].size()[0]) == L['x'].size()[0]", size_of)
+    assert found is not None and found[0] == "equal" and found[2] == N
