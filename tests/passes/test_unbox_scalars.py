@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from support import modes
 from relvm import vm
 from relvm.compiler.build import assemble, lower
 from relvm.compiler.target import Target
+from relvm.errors import RelvmIndexError
 from relvm.frontend.text import parse_module
+from relvm.ir.interpreter import evaluate
 from relvm.ir.types import PrimType
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
@@ -168,6 +171,16 @@ def unboxed_params(module) -> int:
         after = run_passes(module, steps)
         counts.append(sum(isinstance(p.type, PrimType) for f in after.functions for p in f.params))
     return counts[0] - counts[1]
+
+
+@pytest.mark.parametrize("position", [3, -1])
+def test_a_position_must_exist(position: int) -> None:
+    module = parse_module("def main(x: i32[3], i: i64) -> i64 { return element_at(x, i) }")
+    x = np.arange(3, dtype=np.int32)
+    for run in (machine(module, [])["main"], partial(evaluate, module, "main")):
+        assert run(x, 2) == 2
+        with pytest.raises(RelvmIndexError, match=f"position {position} is out of range; the tensor has 3 elements"):
+            run(x, position)
 
 
 def test_random_loops_have_the_same_bits_as_with_boxed_tensors() -> None:
