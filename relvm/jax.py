@@ -163,13 +163,14 @@ class Jitted:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves, key = self._leaves(args, kwargs)
-        if any(isinstance(leaf, self._tracer) for leaf in leaves):  # inside of another function that JAX traces
+        others = [leaf for leaf in leaves if type(leaf) is not np.ndarray]
+        if any(isinstance(leaf, self._tracer) for leaf in others):  # inside of another function that JAX traces
             return self._jitted(*args, **kwargs)
         compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
         result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
         values = _separate([convert(each) for convert, each in zip(compiled.convert, found, strict=True)])
-        if any(isinstance(leaf, self._array) for leaf in leaves):
+        if any(isinstance(leaf, self._array) for leaf in others):
             values = list(map(self._as_jax, values))
         return compiled.structure.unflatten(values)
 
@@ -233,6 +234,8 @@ class Jitted:
 
 def _signature(leaf: Any) -> Hashable:
     """Return the part of a leaf on which tracing depends: its shape and dtype, or the type of a Python number."""
+    if type(leaf) is np.ndarray:  # most leaves are arrays
+        return leaf.shape, leaf.dtype, False
     if isinstance(leaf, bool | int | float | complex):
         return type(leaf).__name__
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
@@ -243,6 +246,8 @@ def _signature(leaf: Any) -> Hashable:
 def _argument(leaf: Any, dtype: np.dtype) -> Any:
     """Convert a leaf of the arguments to the model's input.   dtype: the dtype of the array that represents it."""
     found = getattr(leaf, "dtype", None)
+    if found == dtype and type(leaf) is np.ndarray and dtype.kind != "c":
+        return leaf
     if found != dtype and found is not None and is_key(found):
         leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
     array = np.asarray(leaf, dtype)
