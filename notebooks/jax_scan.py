@@ -130,5 +130,5 @@ kernels = [
     {line.split("kernel ")[1].split("(")[0] for line in text.split("\n") if "kernel " in line}
     for text in (boxed, unboxed)
 ]
-print(kernels[0] - kernels[1])
+print(sorted(kernels[0] - kernels[1]))
 assert kernels[0] - kernels[1] == {"less_bool", "add_i32"}
