@@ -15,7 +15,7 @@ import numpy as np
 from relvm.compiler.build import build
 from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmTypeError
-from relvm.frontend.jax.avals import array_type, is_key
+from relvm.frontend.jax.avals import array_type, is_float0, is_key
 from relvm.frontend.jax.from_jax import import_traced
 from relvm.frontend.jax.requirements import import_jax, trace_context
 from relvm.ir.expr import Module
@@ -163,13 +163,14 @@ class Jitted:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves, key = self._leaves(args, kwargs)
-        if any(isinstance(leaf, self._tracer) for leaf in leaves):  # inside of another function that JAX traces
+        others = [leaf for leaf in leaves if type(leaf) is not np.ndarray]
+        if any(isinstance(leaf, self._tracer) for leaf in others):  # inside of another function that JAX traces
             return self._jitted(*args, **kwargs)
         compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
         result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
-        values = [convert(each) for convert, each in zip(compiled.convert, found, strict=True)]
-        if any(isinstance(leaf, self._array) for leaf in leaves):
+        values = _separate([convert(each) for convert, each in zip(compiled.convert, found, strict=True)])
+        if any(isinstance(leaf, self._array) for leaf in others):
             values = list(map(self._as_jax, values))
         return compiled.structure.unflatten(values)
 
@@ -222,17 +223,19 @@ class Jitted:
         if is_key(aval.dtype):
             wrap = self._jax.random.wrap_key_data
             return lambda value: wrap(np.asarray(value), impl=aval.dtype._impl.name)
-        if aval.dtype.name == "float0":
+        if is_float0(aval.dtype):
             return lambda value: np.zeros(aval.shape, aval.dtype)
         return _complex_array if aval.dtype.kind == "c" else np.asarray
 
     def _as_jax(self, value: Any) -> Any:
         """Return an array as a jax.Array, if JAX has its dtype."""
-        return value if value.dtype.name == "float0" else self._jax.numpy.asarray(value)
+        return value if is_float0(value.dtype) else self._jax.numpy.asarray(value)
 
 
 def _signature(leaf: Any) -> Hashable:
     """Return the part of a leaf on which tracing depends: its shape and dtype, or the type of a Python number."""
+    if type(leaf) is np.ndarray:  # most leaves are arrays
+        return leaf.shape, leaf.dtype, False
     if isinstance(leaf, bool | int | float | complex):
         return type(leaf).__name__
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
@@ -243,10 +246,28 @@ def _signature(leaf: Any) -> Hashable:
 def _argument(leaf: Any, dtype: np.dtype) -> Any:
     """Convert a leaf of the arguments to the model's input.   dtype: the dtype of the array that represents it."""
     found = getattr(leaf, "dtype", None)
+    if found == dtype and type(leaf) is np.ndarray and dtype.kind != "c":
+        return leaf
     if found != dtype and found is not None and is_key(found):
         leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
     array = np.asarray(leaf, dtype)
     return (np.array(array.real), np.array(array.imag)) if dtype.kind == "c" else array
+
+
+def _separate(values: list[Any]) -> list[Any]:
+    """Return the leaves of a result, with copies of arrays that are read-only or have the memory of an earlier leaf.
+
+    A program can return the same tensor twice, or a constant.
+    """
+    addresses: set[int] = set()
+    for number, value in enumerate(values):
+        if not isinstance(value, np.ndarray) or not value.size:
+            continue
+        if not value.flags.writeable or (len(values) > 1 and value.ctypes.data in addresses):
+            values[number] = value.copy()
+        elif len(values) > 1:
+            addresses.add(value.ctypes.data)
+    return values
 
 
 def _complex_array(value: Any) -> np.ndarray:

@@ -205,6 +205,9 @@ def divide(x: _TensorLike, y: _TensorLike, /) -> Tensor:
 def dynamic_quantize(x: _TensorLike, /) -> Any:
     """x quantized to u8: round(x / scale) + zero, clamped to [0, 255]."""
 
+def element_at(x: _TensorLike, position: Any, /) -> Any:
+    """The element of a tensor at a flat position, as a scalar."""
+
 def equal(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """x == y, elementwise; false where x or y is NaN."""
 

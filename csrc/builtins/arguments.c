@@ -40,25 +40,8 @@ int rvm_is_pure(rvm_value value) {
   return has_code && !(function->record->flags & RVM_IMPURE);
 }
 
-#define BIT(tag) (UINT32_C(1) << RVM_TAG_##tag)
-/* The set of tags that each kind accepts: bit i is tag i. */
-static const uint32_t tags_of_kind[128] = {['a'] = ~BIT(CONTEXT),
-                                           ['c'] = BIT(CONTEXT),
-                                           ['d'] = BIT(DTYPE),
-                                           ['D'] = BIT(DTYPE) | BIT(NIL),
-                                           ['f'] = BIT(FUNCTION) | BIT(CLOSURE),
-                                           ['g'] = BIT(STRING),
-                                           ['h'] = BIT(NIL) | BIT(TENSOR), /* and also rvm_is_heap */
-                                           ['i'] = BIT(INT),
-                                           ['l'] = BIT(LIST) | BIT(TUPLE),
-                                           ['o'] = BIT(STORAGE),
-                                           ['s'] = BIT(SHAPE),
-                                           ['t'] = BIT(TENSOR),
-                                           ['u'] = BIT(TUPLE) | BIT(LIST),
-                                           ['z'] = BIT(INT) | BIT(SHAPE)};
-
 static inline int is_of_kind(char kind, rvm_value value) {
-  if (!(tags_of_kind[(int)kind] >> (value.tag & 31) & 1)) return 0;
+  if (!rvm_kind_has_tag(kind, value.tag)) return 0;
   return kind != 'h' || value.tag == RVM_TAG_NIL || rvm_is_heap(value);
 }
 

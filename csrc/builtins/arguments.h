@@ -6,6 +6,38 @@
 #include "registry.h"
 #include "tensor.h"
 
+/* Returns whether the kind of an argument (kind_meaning in arguments.c) accepts a tag.  'h' accepts only some tensors
+   (rvm_is_heap). */
+static inline int rvm_kind_has_tag(char kind, int64_t tag) {
+  switch (kind) {
+    case 'a': return tag != RVM_TAG_CONTEXT;
+    case 'c': return tag == RVM_TAG_CONTEXT;
+    case 'd': return tag == RVM_TAG_DTYPE;
+    case 'D': return tag == RVM_TAG_DTYPE || tag == RVM_TAG_NIL;
+    case 'f': return tag == RVM_TAG_FUNCTION || tag == RVM_TAG_CLOSURE;
+    case 'g': return tag == RVM_TAG_STRING;
+    case 'h': return tag == RVM_TAG_NIL || tag == RVM_TAG_TENSOR;
+    case 'i': return tag == RVM_TAG_INT;
+    case 'l':
+    case 'u': return tag == RVM_TAG_LIST || tag == RVM_TAG_TUPLE;
+    case 'o': return tag == RVM_TAG_STORAGE;
+    case 's': return tag == RVM_TAG_SHAPE;
+    case 't': return tag == RVM_TAG_TENSOR;
+    default: return tag == RVM_TAG_INT || tag == RVM_TAG_SHAPE; /* 'z' */
+  }
+}
+
+/* Returns whether the arguments are certainly of the kinds that rvm_check_arguments expects.  `kinds` must be a literal
+   of at most 8 kinds, so that only a comparison of the tag remains for each argument. */
+static inline __attribute__((always_inline)) int rvm_have_kinds(const char *kinds, int32_t kind_count,
+                                                                const rvm_value *arguments, int32_t count) {
+  if (kind_count > 8 || count != kind_count) return 0;
+#pragma GCC unroll 8
+  for (int32_t i = 0; i < kind_count; i++)
+    if (kinds[i] == '*' || kinds[i] == 'h' || !rvm_kind_has_tag(kinds[i], arguments[i].tag)) return 0;
+  return 1;
+}
+
 /* The head of the definition of a builtin. */
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
@@ -32,6 +64,7 @@ rvm_status rvm_expect_dtype(const char *name, int32_t index, rvm_value value, in
 #define RVM_CHECK(name, kinds)                                                                     \
   do {                                                                                             \
     (void)self;                                                                                    \
+    if (rvm_have_kinds(kinds, (int32_t)sizeof(kinds) - 1, arguments, count)) break;                \
     rvm_status status_ = rvm_check_arguments(RVM_BUILTIN_##name, kinds, arguments, count, result); \
     if (status_) return status_;                                                                   \
   } while (0)

@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "call.h"
 #include "elements.h"
+#include "private_tensor.h"
 #include "registry.h"
 
 /* ---- any value ---- */
@@ -336,33 +337,60 @@ RVM_BUILTIN(shape_to_tensor) {
 
 /* ---- scalars ---- */
 
-RVM_BUILTIN(tensor_item) {
-  RVM_CHECK(tensor_item, "t");
-  const rvm_tensor *tensor = arguments[0].as.tensor;
-  const void *data = tensor->dl.data;
-  char text[RVM_DESCRIPTION_BYTES];
-  if (tensor->dl.ndim != 0)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
-                    rvm_value_describe(arguments[0], text));
+/* Stores element `position` of a tensor, which must exist, in *result as a BOOL, an INT or a FLOAT. */
+static rvm_status element_at(enum rvm_builtin builtin, const rvm_tensor *tensor, int64_t position, rvm_value *result) {
   if (tensor->dtype > RVM_DTYPE_f64)
-    return rvm_fail(result, RVM_TYPE_ERROR,
-                    "vm.builtin.tensor_item: an element of dtype %s cannot be converted to a scalar",
-                    rvm_dtype_name(tensor->dtype));
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: an element of dtype %s cannot be converted to a scalar",
+                    rvm_builtin_name(builtin), rvm_dtype_name(tensor->dtype));
+  const int64_t size = rvm_dtype_size_bytes(tensor->dtype);
+  const char *data = (const char *)tensor->dl.data + position * size;
   uint64_t bits = 0;
-  memcpy(&bits, data, (size_t)rvm_dtype_size_bytes(tensor->dtype)); /* little-endian */
+  memcpy(&bits, data, (size_t)size); /* little-endian */
   switch (tensor->dtype) {
     case RVM_DTYPE_bool: *result = rvm_bool(bits != 0); return RVM_OK;
     case RVM_DTYPE_i8: *result = rvm_int((int8_t)bits); return RVM_OK;
     case RVM_DTYPE_i16: *result = rvm_int((int16_t)bits); return RVM_OK;
     case RVM_DTYPE_i32: *result = rvm_int((int32_t)bits); return RVM_OK;
-    case RVM_DTYPE_f32: *result = rvm_float((double)*(const float *)data); return RVM_OK;
-    case RVM_DTYPE_f64: *result = rvm_float(*(const double *)data); return RVM_OK;
+    case RVM_DTYPE_f32: {
+      float value;
+      memcpy(&value, data, sizeof value);
+      *result = rvm_float((double)value);
+      return RVM_OK;
+    }
+    case RVM_DTYPE_f64: {
+      double value;
+      memcpy(&value, data, sizeof value);
+      *result = rvm_float(value);
+      return RVM_OK;
+    }
   }
   if (tensor->dtype == RVM_DTYPE_u64 && bits > INT64_MAX)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: %llu is out of the range of i64",
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: %llu is out of the range of i64", rvm_builtin_name(builtin),
                     (unsigned long long)bits);
   *result = rvm_int((int64_t)bits);
   return RVM_OK;
+}
+
+RVM_BUILTIN(tensor_item) {
+  RVM_CHECK(tensor_item, "t");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor->dl.ndim != 0)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
+                    rvm_value_describe(arguments[0], text));
+  return element_at(RVM_BUILTIN_tensor_item, tensor, 0, result);
+}
+
+RVM_BUILTIN(tensor_element) {
+  RVM_CHECK(tensor_element, "ti");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  const int64_t position = arguments[1].as.i;
+  const int64_t size = rvm_tensor_count(tensor);
+  if (position < 0 || position >= size)
+    return rvm_fail(result, RVM_INDEX_ERROR,
+                    "vm.builtin.tensor_element: position %lld is out of range; the tensor has %lld elements",
+                    (long long)position, (long long)size);
+  return element_at(RVM_BUILTIN_tensor_element, tensor, position, result);
 }
 
 /* Stores an INT or a FLOAT in an element of an integer dtype, f32 or f64. */
@@ -391,7 +419,9 @@ RVM_BUILTIN(scalar_to_tensor) {
   if (value.tag == RVM_TAG_INT && !is_float && !rvm_dtype_holds(dtype, value.as.i))
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.scalar_to_tensor: %lld is out of the range of dtype %s",
                     (long long)value.as.i, rvm_dtype_name(dtype));
-  rvm_status status = rvm_tensor_new(dtype, 0, NULL, result);
+  rvm_machine *machine = rvm_machine_running();
+  rvm_status status = rvm_tensor_new_private(machine ? rvm_machine_pool(machine) : NULL, dtype, 0, NULL,
+                                             rvm_dtype_size_bytes(dtype), result);
   if (status) return status;
   if (dtype == RVM_DTYPE_bool)
     *(uint8_t *)result->as.tensor->dl.data = value.as.i != 0;

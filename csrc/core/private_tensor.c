@@ -55,15 +55,13 @@ static void copy_canonical(int32_t dtype, uint8_t *restrict dst, const uint8_t *
 
 /* ---- copies ---- */
 
-/* Creates a tensor of the dtype and shape of `like` in a storage of the pool, or in memory of its own if `pool` is
-   NULL. */
-static rvm_status new_private(rvm_pool *pool, const rvm_tensor *like, int64_t size_bytes, rvm_value *result) {
-  if (!pool) return rvm_tensor_new(like->dtype, like->dl.ndim, like->dl.shape, result);
+rvm_status rvm_tensor_new_private(rvm_pool *pool, int32_t dtype, int32_t rank, const int64_t *dims, int64_t size_bytes,
+                                  rvm_value *result) {
+  if (!pool) return rvm_tensor_new(dtype, rank, dims, result);
   rvm_status status = rvm_storage_new(pool, size_bytes, result);
   if (status) return status;
   rvm_value storage = *result;
-  status =
-      rvm_tensor_view(like->dtype, like->dl.ndim, like->dl.shape, storage.as.storage->bytes, storage.as.object, result);
+  status = rvm_tensor_view(dtype, rank, dims, storage.as.storage->bytes, storage.as.object, result);
   rvm_release(&storage);
   return status;
 }
@@ -75,7 +73,8 @@ rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value
     return RVM_OK;
   }
   const int64_t size_bytes = rvm_tensor_size_bytes(tensor);
-  rvm_status status = new_private(pool, tensor, size_bytes, result);
+  rvm_status status =
+      rvm_tensor_new_private(pool, tensor->dtype, tensor->dl.ndim, tensor->dl.shape, size_bytes, result);
   if (status || size_bytes == 0) return status;
   if (rvm_dtype_has_noncanonical(tensor->dtype))
     copy_canonical(tensor->dtype, result->as.tensor->dl.data, tensor->dl.data, size_bytes);

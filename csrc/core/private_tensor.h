@@ -14,6 +14,10 @@ void rvm_tensor_share(const rvm_tensor *tensor);
 /* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
    storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
+/* Creates a private tensor of `size_bytes` bytes, with unspecified elements, in a storage of the pool.  If `pool` is
+   NULL, creates a tensor on the heap. */
+rvm_status rvm_tensor_new_private(rvm_pool *pool, int32_t dtype, int32_t rank, const int64_t *dims, int64_t size_bytes,
+                                  rvm_value *result);
 /* Stores a private tensor with the same elements in *result: the tensor itself, retained, if it is private, or a tensor
    of strings, which is immutable.  Otherwise stores a copy with canonical elements, allocated from `pool`, or from the
    heap if `pool` is NULL. */

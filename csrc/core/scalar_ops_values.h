@@ -125,6 +125,8 @@ RVM_SCALAR_OP_VALUE_1(f64_of_i64, int64_t, f, (double)a)
 RVM_SCALAR_OP_VALUE_1(f64_of_bool, int64_t, f, (double)a)
 RVM_SCALAR_OP_VALUE_1(bool_of_i64, int64_t, b, a != 0)
 RVM_SCALAR_OP_VALUE_1(bool_of_f64, double, b, a != 0)
+RVM_SCALAR_OP_VALUE_1(f32_of_f64, double, f, (double)(float)a)
+RVM_SCALAR_OP_VALUE_1(i32_of_i64, int64_t, i, (int64_t)(int32_t)(uint32_t)(uint64_t)a)
 
 #undef RVM_SCALAR_OP_VALUE_2
 #undef RVM_SCALAR_OP_VALUE_1

@@ -102,13 +102,27 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
                            : rvm_object_allocate_zeroed(header_bytes + RVM_ALIGNMENT + (size_t)size_bytes, &class);
   if (!tensor) return rvm_out_of_memory(result);
   int64_t *own_dims = (int64_t *)(tensor + 1);
-  if (rank > 0) memcpy(own_dims, dims, (size_t)rank * sizeof *dims);
+  for (int32_t i = 0; i < rank; i++) {
+    own_dims[i] = dims[i];
+    __asm__ volatile(""); /* Otherwise compilers make a string instruction of the loop, which is slow for few items. */
+  }
   if (has_elements) data = (void *)rvm_align((int64_t)(intptr_t)(own_dims + rank));
-  *tensor = (rvm_tensor){
-      .base = {.tag = RVM_TAG_TENSOR, .references = 1},
-      .dtype = dtype,
-      .memory_class = class,
-      .dl = {.data = data, .device_type = 1, .ndim = rank, .dtype = rvm_dtype_dl(dtype), .shape = own_dims}};
+  /* The fields are set one by one, because compilers copy a structure of this size with slow string instructions. */
+  tensor->base = (rvm_object){.tag = RVM_TAG_TENSOR, .references = 1};
+  tensor->dtype = dtype;
+  tensor->memory_class = class;
+  tensor->dl.data = data;
+  tensor->dl.device_type = 1;
+  tensor->dl.device_id = 0;
+  tensor->dl.ndim = rank;
+  tensor->dl.dtype = rvm_dtype_dl(dtype);
+  tensor->dl.shape = own_dims;
+  tensor->dl.strides = NULL;
+  tensor->dl.byte_offset = 0;
+  tensor->owner = NULL;
+  tensor->release = NULL;
+  tensor->release_argument = NULL;
+  tensor->is_read_only = 0;
   if (dtype == RVM_DTYPE_str && has_elements) {
     tensor->release = release_strings;
     tensor->release_argument = tensor;

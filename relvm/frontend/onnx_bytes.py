@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.data_classes import record
-from relvm.errors import RelvmError
+from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.onnx_messages import CheckedModel, Message, check_model
 from relvm.frontend.stablehlo_file import is_stablehlo
 from relvm.frontend.torch_file import is_exported_program
@@ -73,7 +73,15 @@ def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
         place, content = "model", memoryview(model)
     else:
         place, content, folder = str(model), read_buffer(model), Path(model).parent
-    checked = check_model(content, place)
+    try:
+        checked = check_model(content, place)
+    except RelvmFormatError as error:
+        if folder is not None:
+            raise
+        raise RelvmFormatError(
+            f"{error}; the bytes are also no portable artifact of StableHLO, no export of JAX and no .pt2 file, unless"
+            " they are damaged"
+        ) from error
     return OnnxSource(place, content, checked.model, folder, *_digest(content, checked, folder))
 
 

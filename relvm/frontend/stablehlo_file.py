@@ -11,7 +11,8 @@ from typing import Any
 BYTECODE_MAGIC = b"ML\xefR"
 _SUFFIXES = (".mlir", ".mlirbc")
 # Fields of the table `Exported` of a flatbuffer that jax.export writes: their places in the vtable.
-_VERSION, _ARTIFACT = 4, 30
+_VERSION, _PLATFORMS, _ARTIFACT = 4, 22, 30
+_MAX_PLATFORMS, _MAX_NAME_BYTES = 16, 64
 _MAX_VERSION = 1000  # of the flatbuffer; files of other formats have other numbers here
 
 
@@ -46,26 +47,66 @@ def exported_artifact(data: bytes | bytearray | memoryview | mmap.mmap) -> slice
     outside `data` is read.
     """
 
-    def number(code: str, at: int) -> int:
-        size = struct.calcsize(code)
-        if not 0 <= at <= len(data) - size:
-            raise ValueError
-        return struct.unpack(code, data[at : at + size])[0]
-
     try:
-        table = number("<I", 0)
-        vtable = table - number("<i", table)
-        length = number("<H", vtable)
-        if length <= _ARTIFACT:
+        table = _number(data, "<I", 0)
+        version = _field(data, table, _VERSION)
+        if not version or not 1 <= _number(data, "<H", version) <= _MAX_VERSION:
             return None
-        version, field = (number("<H", vtable + place) for place in (_VERSION, _ARTIFACT))
-        if not version or not 1 <= number("<H", table + version) <= _MAX_VERSION or not field:
-            return None
-        vector = table + field + number("<I", table + field)
-        size = number("<I", vector)
-        start = vector + 4
+        start, size = _vector(data, table, _ARTIFACT)
         if bytes(data[start : start + 4]) != BYTECODE_MAGIC or start + size > len(data):
             return None
         return slice(start, start + size)
     except ValueError:
         return None
+
+
+def exported_platforms(data: bytes | bytearray | memoryview) -> list[str]:
+    """Return the names of the platforms for which `jax.export` has exported a program, such as "cpu".
+
+    The program has an additional parameter, the index of the platform, if there are several.
+
+    data: what `jax.export` serializes, so that `exported_artifact` finds an artifact.
+
+    Raises
+    ------
+    ValueError
+        The data is damaged.
+    """
+    start, count = _vector(data, _number(data, "<I", 0), _PLATFORMS)
+    if count > _MAX_PLATFORMS:
+        raise ValueError(f"{count} platforms exceed the limit of {_MAX_PLATFORMS}")
+    names = []
+    for at in range(start, start + 4 * count, 4):
+        text = at + _number(data, "<I", at)
+        size = _number(data, "<I", text)
+        if size > _MAX_NAME_BYTES:
+            raise ValueError(f"the name of a platform has {size} bytes, more than the limit of {_MAX_NAME_BYTES}")
+        names.append(bytes(data[text + 4 : text + 4 + size]).decode())
+    return names
+
+
+_Data = bytes | bytearray | memoryview | mmap.mmap
+
+
+def _number(data: _Data, code: str, at: int) -> int:
+    """Return the number of format `code` at a position of a flatbuffer.  Raise ValueError if it is outside."""
+    size = struct.calcsize(code)
+    if not 0 <= at <= len(data) - size:
+        raise ValueError(f"position {at} is outside of the file")
+    return struct.unpack(code, data[at : at + size])[0]
+
+
+def _field(data: _Data, table: int, place: int) -> int:
+    """Return the position of a field of a table, or 0 if the table does not have it.   place: that in the vtable."""
+    vtable = table - _number(data, "<i", table)
+    field = _number(data, "<H", vtable + place) if place < _number(data, "<H", vtable) else 0
+    return table + field if field else 0
+
+
+def _vector(data: _Data, table: int, place: int) -> tuple[int, int]:
+    """Return the position and the number of the items of a vector, which is a field of a table."""
+    field = _field(data, table, place)
+    if not field:
+        raise ValueError(f"the table has no field at {place}")
+    vector = field + _number(data, "<I", field)
+    return vector + 4, _number(data, "<I", vector)

@@ -109,6 +109,8 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "i64": int,
     "f64": float,
     "bool": bool,
+    "f32": _without_warnings(np.float32),
+    "i32": lambda value: (value + (1 << 31)) % (1 << 32) - (1 << 31),
 }
 _FLOATS = {
     "add": _without_warnings(np.add),

@@ -118,7 +118,7 @@ from relvm.ops.reverse_sequence import reverse_sequence
 from relvm.ops.rnn import gru, lstm, rnn
 from relvm.ops.roi import roi_align, roi_max_pool
 from relvm.ops.row_echelon import row_echelon
-from relvm.ops.scalar_tensor import to_scalar, to_tensor
+from relvm.ops.scalar_tensor import element_at, to_scalar, to_tensor
 from relvm.ops.scatter import scatter_elements, scatter_nd
 from relvm.ops.slice import slice_ as slice
 from relvm.ops.sort_topk import argtopk, lexsort_rows, nonzero

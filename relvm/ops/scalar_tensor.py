@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmIndexError, RelvmTypeError
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_tensor
@@ -36,6 +36,34 @@ def to_scalar(x: TensorType) -> PrimType:
     """
     expect_tensor("to_scalar", x=x)
     expect(x.rank in (0, None), "to_scalar: x has rank {}, expected 0", x.rank)
+    return PrimType(BOOL if x.known_dtype.is_bool else I64 if x.known_dtype.is_integer else F64)
+
+
+def _element_at(x: np.ndarray, position: int) -> bool | int | float:
+    if not 0 <= position < x.size:
+        raise RelvmIndexError(f"element_at: position {position} is out of range; the tensor has {x.size} elements")
+    return _to_scalar(x.reshape(-1)[position])
+
+
+@op("element_at", numpy=_element_at, lower=Builtin("tensor_element"))
+def element_at(x: TensorType, position: PrimType) -> PrimType:
+    """The element of a tensor at a flat position, as a scalar.
+
+    x: a tensor of any rank.
+    position: the position in row-major order, counted from 0, as a scalar of type i64.
+    Result: a scalar: bool for bool, i64 for an integer dtype, f64 for a float dtype.
+    Raises RelvmTypeError if x has an unknown dtype, the position is not such a scalar or, at run time, if a u64 is out
+    of the range of i64.  Raises RelvmIndexError at run time if the position is out of range.
+    Source: numpy.ndarray.item.
+
+    Examples:
+
+        >>> run("element_at(x, 3)", x=[[1, 2], [3, 4]])
+        4
+    """
+    expect_tensor("element_at", x=x)
+    is_index = isinstance(position, PrimType) and position.dtype == I64
+    expect(is_index, "element_at: position is {}, expected a scalar of type i64", position)
     return PrimType(BOOL if x.known_dtype.is_bool else I64 if x.known_dtype.is_integer else F64)
 
 

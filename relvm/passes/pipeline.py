@@ -33,6 +33,7 @@ from relvm.passes.pass_manager import Pass
 from relvm.passes.promote_half_floats import promote_half_floats
 from relvm.passes.share_kernels import share_kernels
 from relvm.passes.to_anf import to_anf
+from relvm.passes.unbox_scalars import unbox_scalars
 
 TARGETS = ("c", "bytecode", "numpy")
 
@@ -87,6 +88,7 @@ def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
         cse,
         dce,
         lambda_lifting,
+        unbox_scalars,
         *((fold_scales, pack_weights(is_compact=is_compact)) if target != "numpy" else ()),
         *((fuse_attention, decompose, fuse_ops, share_kernels) if target != "numpy" and fused else ()),
         lower_to_kernels(target, is_compact=is_compact),

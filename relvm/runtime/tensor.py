@@ -71,15 +71,16 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        if not _is_numpy_dtype(self.dtype):
-            raise AttributeError(f"__array_interface__ does not support dtype {self.dtype}")
-        return self._interface(self.dtype)
+        dtype = self.dtype
+        if not _is_numpy_dtype(dtype):
+            raise AttributeError(f"__array_interface__ does not support dtype {dtype}")
+        return self._interface(dtype)
 
     def _interface(self, dtype: np.dtype) -> dict[str, Any]:
         dl = self._c.dl
         address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
-        data = (address, not is_writable(self))
-        return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
+        shape = tuple(ffi.unpack(dl.shape, dl.ndim))
+        return {"version": 3, "shape": shape, "typestr": dtype.str, "data": (address, not is_writable(self))}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
         """Return the elements as an array.

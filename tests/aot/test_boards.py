@@ -5,6 +5,7 @@ Floating point results may differ in their last bits, as some of these processor
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,16 +17,20 @@ from real_models import SMALL, real_model, write_with_trial
 
 from relvm import aot, vm
 from relvm.compiler.find_compiler import find_compiler
+from relvm.frontend.stablehlo import from_stablehlo
 from relvm.frontend.text import parse_module
 from relvm.frontend.torch import from_pt2
+from relvm.ir.expr import Module
 
 pytestmark = pytest.mark.skipif(
     find_compiler() is None,
     reason="what is right is computed by a machine, whose kernels need a C compiler, and there is none",
 )
 
-PT2 = Path(__file__).resolve().parents[1] / "frontend/pt2"
-BOARD = Path(__file__).resolve().parents[2] / "examples/cortex_m"
+ROOT = Path(__file__).resolve().parents[2]
+PT2 = ROOT / "tests/frontend/pt2"
+BOARD = ROOT / "examples/cortex_m"
+NAMES = ("network", "jax_scan", "loop", "functions_in_turn", "scalars")
 
 NETWORK = """
 def main(x: f32[1, 2, 12, 12]) -> (f32[1, 5], i64[1]) {
@@ -41,14 +46,21 @@ for word, value in (("FILTERS", numbers(4, 2, 3, 3)), ("WEIGHTS", numbers(144, 5
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Export the network and some programs of programs_ahead.py, each with a self-test."""
+    """Export the network, a JAX program, and some programs of programs_ahead.py, each with a self-test."""
     root = tmp_path_factory.mktemp("boards")
-    chosen = [(p.name, p.text, p.calls[-1]) for p in PROGRAMS if p.name in ("loop", "functions_in_turn", "scalars")]
-    for name, text, args in [("network", NETWORK, (numbers(1, 2, 12, 12),)), *chosen]:
-        module = parse_module(text)
+    chosen = [(p.name, parse_module(p.text), p.calls[-1]) for p in PROGRAMS if p.name in NAMES]
+    network = ("network", parse_module(NETWORK), (numbers(1, 2, 12, 12),))
+    for name, module, args in [network, ("jax_scan", jax_scan(), (numbers(5, 3),)), *chosen]:
         expected = vm.VirtualMachine(vm.build(module, "compiled"))["main"](*args)
         aot.build(module, aot.AotConfig(name)).write(root / name, (args, [expected]))
     return root
+
+
+def jax_scan() -> Module:
+    """Return the program of the notebook notebooks/jax_scan.py, a scan that JAX exports."""
+    found = re.search(r'TEXT = b"""(.*?)"""', (ROOT / "notebooks/jax_scan.py").read_text(), re.DOTALL)
+    assert found, "the notebook contains the text of the program"
+    return from_stablehlo(found[1].encode(), name="jax_scan.mlir")
 
 
 def run(*command: str) -> str:
@@ -104,12 +116,12 @@ def run_on_linux(processor: str, place: Path, folder: Path) -> str:
     return run(emulator, trial_program(tools, ["-static"], place, folder))
 
 
-@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
+@pytest.mark.parametrize("name", NAMES)
 def test_on_a_cortex_m_without_an_operating_system(name: str, folder: Path, tmp_path: Path) -> None:
     assert "values" in run_on_a_cortex_m(folder / name, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["network", "loop", "functions_in_turn", "scalars"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("processor", ["aarch64", "riscv64"])
 def test_on_linux_of_other_processors(processor: str, name: str, folder: Path, tmp_path: Path) -> None:
     assert "values" in run_on_linux(processor, folder / name, tmp_path)

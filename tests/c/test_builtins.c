@@ -391,6 +391,18 @@ static void test_tensor_item(void) {
   rvm_value_release(&large);
 }
 
+static void test_tensor_element(void) {
+  rvm_value vector = tensor_value(RVM_DTYPE_f32, 1, (int64_t[]){1}), large = tensor_value(RVM_DTYPE_u64, 0, NULL);
+  *(uint64_t *)large.as.tensor->dl.data = UINT64_MAX;
+  *(float *)vector.as.tensor->dl.data = -2.5F;
+  GOOD(tensor_element, got.tag == RVM_TAG_FLOAT && got.as.f == -2.5, vector, INT(0));
+  BAD(tensor_element, RVM_INDEX_ERROR, "position 1 is out of range; the tensor has 1 elements", vector, INT(1));
+  BAD(tensor_element, RVM_INDEX_ERROR, "position -1 is out of range; the tensor has 1 elements", vector, INT(-1));
+  BAD(tensor_element, RVM_TYPE_ERROR, "tensor_element: 18446744073709551615 is out of the range of i64", large, INT(0));
+  rvm_value_release(&vector);
+  rvm_value_release(&large);
+}
+
 static void test_scalar_to_tensor(void) {
   GOOD(scalar_to_tensor, *(float *)got.as.tensor->dl.data == 16777216, INT(16777217), DTYPE_OF(f32));
   GOOD(scalar_to_tensor, *(double *)got.as.tensor->dl.data == 3 && got.as.tensor->dl.ndim == 0, INT(3), DTYPE_OF(f64));

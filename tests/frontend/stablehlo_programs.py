@@ -94,7 +94,7 @@ ELEMENTWISE = {
     "cbrt": unary("stablehlo.cbrt", F([8, -27]), F([2, -3])),
     "expm1": unary("stablehlo.exponential_minus_one", F([0, 1e-5]), np.expm1(F([0, 1e-5]))),
     "lgamma": unary("chlo.lgamma", np.float64([0.5, 5, -1.5]), np.float64([0.5723649429, 3.1780538303, 0.8600470153])),
-    "digamma": unary("chlo.digamma", np.float64([1, 0]), np.float64([-0.5772156649015329, -INF])),
+    "digamma": unary("chlo.digamma", np.float64([1, 0, -INF, INF]), np.float64([-0.5772156649015329, NAN, NAN, INF])),
     "erf_inv": unary("chlo.erf_inv", F([0, 0.5, -1]), F([0, 0.47693628, -INF])),
     "bessel_i1e": unary("chlo.bessel_i1e", np.float64([0, 1, 10]), np.float64([0, 0.2079104154, 0.1212626814])),
     "rounds bf16 after each operation": case(

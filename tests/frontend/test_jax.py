@@ -28,6 +28,8 @@ from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, Re
 from relvm.frontend.jax import from_jax  # noqa: E402
 from relvm.ir.printer import print_module  # noqa: E402
 from relvm.ir.types import format_type  # noqa: E402
+from relvm.passes.pass_manager import run_passes  # noqa: E402
+from relvm.passes.pipeline import build_pipeline  # noqa: E402
 
 F = np.float32
 X = F([[1.5, -2.5, 0.25], [4.0, -0.25, 9.0]])
@@ -222,6 +224,81 @@ def test_the_module_and_the_model_of_a_jitted_function() -> None:
     jitted = relvm.jax.jit(partial(jnp.dot), exec_mode="bytecode", target="bytecode")
     assert "matmul" in print_module(jitted.module(X, jax.ShapeDtypeStruct((3,), F)))
     assert jitted.model(X, F([1, 2, 3])).signature.inputs == {"a": "f32[2, 3]", "b": "f32[3]"}
+
+
+def test_leaves_of_a_result_have_memory_of_their_own() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y, y, y.reshape(-1), jnp.arange(3.0), x
+
+    x = X.copy()
+    found = relvm.jax.jit(f)(x)
+    expected = [each.copy() for each in found]
+    for number, leaf in enumerate(found):
+        leaf += number + 1
+    for number, (leaf, before) in enumerate(zip(found, expected, strict=True)):
+        np.testing.assert_array_equal(leaf, before + number + 1)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_tangents_of_integers_have_no_values() -> None:
+    def f(x: Any, n: Any) -> Any:
+        return jax.grad(lambda x, n: (x * n).sum(), argnums=(0, 1), allow_int=True)(x, n)
+
+    found = relvm.jax.jit(f)(X, np.int32(3))
+    np.testing.assert_array_equal(found[0], np.full_like(X, 3))
+    assert found[1].shape == () and found[1].dtype == jax.dtypes.float0
+
+
+@pytest.mark.parametrize(
+    ("function", "dynamic", "error", "message"),
+    [
+        (jnp.sin, ("b",), RelvmArgumentError, r"the shape \(b\) of argument 0 does not fit the example of shape"),
+        (jnp.sin, ("b, 4",), RelvmArgumentError, "dynamic: .*4"),
+        (lambda x: x + jnp.ones((2, 3)), ("b, 3",), RelvmShapeError, "incompatible shapes for broadcasting"),
+        (lambda x: x if x.shape[0] > 2 else -x, ("b, 3",), RelvmShapeError, "comparison 'b' > '2' is inconclusive"),
+    ],
+)
+def test_symbolic_sizes_that_do_not_fit(
+    function: Callable[..., Any], dynamic: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        from_jax(function, X, dynamic=dynamic)
+
+
+def test_exports_for_several_platforms() -> None:
+    from jax import export
+
+    def f(x: Any) -> Any:
+        return lax.platform_dependent(x, cpu=lambda x: x * 2, cuda=lambda x: x * 3)
+
+    exported = export.export(jax.jit(f), platforms=("cuda", "cpu"))(X).serialize()
+    np.testing.assert_array_equal(relvm.load_model(bytes(exported))(X).numpy(), X * 2)
+    elsewhere = export.export(jax.jit(jnp.sin), platforms=("cuda", "tpu"))(X).serialize()
+    with pytest.raises(RelvmUnsupportedError, match="exported for the platforms cuda, tpu; export it for cpu, too"):
+        relvm.load_model(bytes(elsewhere))
+
+
+def test_special_values() -> None:
+    values = F([np.inf, 0, -1, 1, np.nan, 0.25])
+    for function in (jax.scipy.special.digamma, jax.scipy.special.gammaln):
+        expect_as_jax(function, values)
+
+
+def test_conditions_and_counters_are_scalars() -> None:
+    def f(index: Any, x: Any) -> Any:
+        def step(i: Any, x: Any) -> Any:
+            x = lax.cond(x[0] > 0, lambda x: x - 0.5, lambda x: x + 1.0, x)
+            return lax.switch((index + i) % 3, [jnp.sin, jnp.cos, lambda x: x * 0.5], x)
+
+        return lax.fori_loop(0, 9, step, x)
+
+    expect_as_jax(f, np.int32(1), X[0])
+    module = from_jax(f, np.int32(1), X[0])
+    after = run_passes(module, build_pipeline("bytecode"))
+    (loop,) = (each for each in after.functions if each.private)
+    assert [format_type(param.type) for param in loop.params] == ["i64", "i64", "f32[3]", "i64"]
+    assert all("bool[]" not in line for line in print_module(after).splitlines())
 
 
 # ---- the harnesses of JAX ----

@@ -473,6 +473,8 @@ def _scalars() -> list[Mistake]:
     return [
         Mistake("to_scalar", (tensor("f32", "3"),), "x has rank 1, expected 0"),
         Mistake("to_scalar", (i64,), "x is i64, expected a tensor"),
+        Mistake("element_at", (i64, i64), "x is i64, expected a tensor"),
+        Mistake("element_at", (tensor("f32", "3"), f64), "position is f64, expected a scalar of type i64"),
         Mistake("to_tensor", (tensor("f32"),), "value is f32[], expected a scalar", attributes={"dtype": "f32"}),
         Mistake(
             "to_tensor", (f64,), "dtype i32 is incompatible with a scalar of type f64", attributes={"dtype": "i32"}

@@ -383,6 +383,9 @@ def scalar_samples() -> Iterator[Sample]:
     for dtype in ("bool", *NUMBERS):
         yield Sample("to_scalar", (array(dtype),), keep=None)
     yield Sample("to_scalar", (np.array(True),), keep=None)
+    for dtype in ("bool", *NUMBERS):
+        yield Sample("element_at", (array(dtype, 2, 3), 4), keep=None)
+    yield Sample("element_at", (array("f32"), 0), keep=None)
     for value in (0, 1, -(2**62) - 1, 2**63 - 1):
         yield Sample("to_tensor", (value,), {"dtype": "i64"}, keep=None)
         yield Sample("to_tensor", (value,), {"dtype": "f32"}, keep=None)

@@ -22,7 +22,9 @@ private def _twice(x: f32[m, k]) -> f32[m, k] = add(x, x)
 def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]])
     -> (f32[1, 2, 3, 4], (f32[n, 4], f32[n, 4]), list[f32[n, 4]]) {{
   scores = multiply(matmul(q, q, transpose_b=true), const(f32[], 0.5))
-  attended = matmul(softmax(scores), q)
+  all_attended = matmul(softmax(scores), q)
+  first = reshape(slice(q, begin=(0, 0, 0, 0), end=(1, 1, 1, 1)), shape())
+  attended = if greater(first, const(f32[], 0)) then relu(all_attended) else all_attended
   w = add(const(f32[4, 4], [{", ".join(f"[{row}, 2, 3, 4]" for row in range(4))}]), const(f32[1], [1]))
   a = multiply(matmul(x, w), const(f32[], 2))
   b = softmax(relu(@_twice(a)), axis=1)

@@ -540,6 +540,14 @@ class _Lowering:
                 if self.storages[storage].dtype == U64:  # numbers too large for i64 became negative
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
+            case "tensor_element":
+                storage, position = self.tensor(args[0]).storage, args[1]
+                if not isinstance(position, Prim):
+                    self.refuse(var.name, "an element at a computed position")
+                item = self.read_item(var.name, storage, int(position.value))
+                if self.storages[storage].dtype == U64:
+                    self.body.append(CheckRange(item, 0, I64.limits[1]))
+                return item
             case "scalar_to_tensor":
                 output_value, value = expect_kind(TensorValue, self.output_value(var)), self.scalar_value(args[0])
                 dtype = self.storages[output_value.storage].dtype

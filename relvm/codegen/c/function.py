@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice, repeat
+from types import MappingProxyType
 
+from relvm.codegen.c.expression import CExpression, primary
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
 from relvm.codegen.c.operands import literal_text, operand_text
+from relvm.codegen.c.scalars import CTYPES, FAILURES, FIELDS, operation, scalar_literal
 from relvm.data_classes import value_record
+from relvm.ir.dtypes import DType
+from relvm.lir.passes.scalar_registers import object_registers, scalar_registers
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
@@ -21,6 +26,7 @@ from relvm.lir.routine import (
     FunctionItem,
     FunctionKey,
     IfStatement,
+    Immediate,
     Operand,
     PrimStatement,
     Register,
@@ -31,6 +37,7 @@ from relvm.lir.routine import (
     always_tail_calls,
     blocks_of,
     builtin,
+    operands_of,
     statements_in,
 )
 from relvm.quoting import c_comment
@@ -124,13 +131,13 @@ def print_apply(routine: Routine, functions: Mapping[FunctionKey, int], *, is_sc
 def _release_registers(routine: Routine) -> list[str]:
     """Return C statements that release all registers except the result register, which follows the parameters."""
     count, registers = len(routine.params), routine.registers
-    if registers > _MAX_RESETS:
+    written = object_registers(routine, {}) - {count}
+    if len(written) > _MAX_RESETS:
         return [
             f"  rvm_reset_all(window, {count});",
             f"  rvm_reset_all(window + {count + 1}, {registers - count - 1});",
         ]
-    written = {s.destination for s in statements_in(routine.body) if isinstance(s, CallStatement)} | set(range(count))
-    return [f"  rvm_reset(&window[{i}]);" for i in range(registers) if i != count and i in written]
+    return [f"  rvm_reset(&window[{i}]);" for i in sorted(written)]
 
 
 def print_routine(
@@ -138,6 +145,7 @@ def print_routine(
     functions: Mapping[FunctionKey, int],
     routines: Mapping[FunctionKey, Routine],
     reports: Reports = _SILENT,
+    parameters: Mapping[int, DType] = MappingProxyType({}),
 ) -> str:
     """Return the C code of one routine.
 
@@ -149,14 +157,16 @@ def print_routine(
         The routines in the same C file, by key.
     reports
         What the code reports to the virtual machine, by default nothing.
+    parameters
+        The types of the parameters that the routine checks to be scalars.
     """
-    printer = _Printer(routine, functions, routines, reports)
+    printer = _Printer(routine, functions, routines, reports, parameters)
     body = printer.block(routine.body, "  ")
     if not always_tail_calls(routine.body):
         body += printer.last_report("  ")
     comment = f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
-    body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
+    body = [*printer.variables(), *start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
     symbol = routine_symbol(routine.name)
     if not _is_small(routine):
         return "\n".join([comment, *printer.parts, *printer.function("rvm_status", symbol, body)])
@@ -186,6 +196,7 @@ class _Printer:
         functions: Mapping[FunctionKey, int],
         routines: Mapping[FunctionKey, Routine],
         reports: Reports,
+        parameters: Mapping[int, DType],
     ) -> None:
         self.routine = routine
         self.positions = iter(reports.positions) if reports.positions else repeat(-1)
@@ -193,11 +204,60 @@ class _Printer:
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _has_long_block(routine.body)
+        # The types of registers that hold only scalars.  Those behind the result register are C variables.  A debugger
+        # reads the registers, and so do the functions into which a routine is split.
+        keeps = reports.located is not None and not self.split
+        self.scalars = scalar_registers(routine, parameters) if keeps else {}
+        for statement in statements_in(routine.body):
+            if len(operands_of(statement)) > _MAX_ARRAY:  # the operands are described as registers
+                for operand in operands_of(statement):
+                    self.scalars.pop(getattr(operand, "index", -1), None)
+        self.locals = {index: dtype for index, dtype in self.scalars.items() if index > len(routine.params)}
         self.restarts = False  # whether the code contains a jump to its start
         self.result = len(routine.params)
         self.functions = functions
         self.parts: list[str] = []
         self.part_count = 0
+
+    def variables(self) -> list[str]:
+        """Return the declarations of the C variables in which the routine keeps scalars."""
+        return [f"  {CTYPES[dtype]} s{index} = 0;" for index, dtype in sorted(self.locals.items())]
+
+    def operand(self, operand: Operand) -> str:
+        """Return the C expression of an operand as an rvm_value."""
+        return operand_text(operand, self.locals)
+
+    def number(self, operand: Operand) -> CExpression | None:
+        """Return the C expression of an operand as a number, or None if its type is not known."""
+        match operand:
+            case Register(index) if index in self.scalars:
+                in_memory = f"r[{index}].as.{FIELDS[self.scalars[index]]}"
+                return primary(f"s{index}" if index in self.locals else in_memory)
+            case Immediate(value):
+                return scalar_literal(value)
+        return None
+
+    def arithmetic(self, statement: PrimStatement, instruction: int | None) -> str:
+        """Return the line of a scalar operator."""
+        row, destination = statement.row, statement.destination
+        comment = f"  /* {c_comment(statement.comment)} */" if statement.comment else ""
+        numbers = [number for arg in statement.args if (number := self.number(arg)) is not None]
+        if destination in self.locals and len(numbers) == len(statement.args) and row not in FAILURES:
+            return f"s{destination} = {operation(row, *numbers)};{comment}"
+        first, second = (*map(self.operand, statement.args), "RVM_NIL")[:2]
+        if destination not in self.locals:
+            line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
+            return _report_failure_at(instruction, line)
+        line = _report_failure_at(instruction, f"RVM_TRY(rvm_set_{row}({first}, {second}, &number, failure));")
+        result = f"s{destination} = number.as.{FIELDS[self.locals[destination]]};"
+        return f"{{ rvm_value number = RVM_NIL; {line} {result} }}{comment}"
+
+    def copy(self, call: CallStatement) -> str | None:
+        """Return the line of a copy to a register that is a C variable, or None for other calls."""
+        if call.destination not in self.locals:
+            return None
+        comment = f"  /* {c_comment(call.comment)} */" if call.comment else ""
+        return f"s{call.destination} = {self.number(call.args[0])};{comment}"
 
     def function(self, head: str, name: str, body: list[str]) -> list[str]:
         opening = [f"  rvm_value *const failure = r + {self.result};", "  (void)c, (void)f;"]
@@ -238,19 +298,17 @@ class _Printer:
     def statement(self, statement: Statement, instruction: int | None, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                return [indent + _report_failure_at(instruction, _call(statement, self.functions, self.routines))]
+                line = self.copy(statement) or _call(statement, self.functions, self.routines, self.locals)
+                return [indent + _report_failure_at(instruction, line)]
             case TailCallStatement():
                 return self.tail_call(statement, indent)
-            case PrimStatement(row, args, destination, comment):
-                first, second = (*map(operand_text, args), "RVM_NIL")[:2]
-                comment = f"  /* {c_comment(comment)} */" if comment else ""
-                line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
-                return [indent + _report_failure_at(instruction, line)]
+            case PrimStatement():
+                return [indent + self.arithmetic(statement, instruction)]
             case ResetStatement(register):
-                return [f"{indent}rvm_reset(&r[{register}]);"]
+                return [] if register in self.locals else [f"{indent}rvm_reset(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
                 condition = _report_failure_at(
-                    instruction, f"RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));"
+                    instruction, f"RVM_TRY(rvm_condition({self.operand(cond)}, &truth, failure));"
                 )
                 return [
                     f"{indent}{{",
@@ -274,8 +332,9 @@ class _Printer:
         """
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
-            callee, args = operand_text(call.args[1]), call.args[2:]
-        leave_line = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
+            callee, args = self.operand(call.args[1]), call.args[2:]
+        array = _array(args, self.locals)
+        leave_line = f"return rvm_api->tail_call(ctx, {callee}, {array}, {len(args)}, failure);"
         if len(args) > _MAX_ARRAY:
             leave_line = (
                 f"{{ {_tables(args)} return rvm_tail_call_many(ctx, {callee}, &tables, words, {len(args)}, failure); }}"
@@ -300,19 +359,22 @@ class _Printer:
         """
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
         used = {arg.index for arg in args if isinstance(arg, Register)}  # indices of registers that are arguments
-        moved = {i for i, arg in enumerate(args) if arg == Register(i)}
+        moved = {i for i, arg in enumerate(args) if arg == Register(i)} | self.scalars.keys()
         lines = []
         for i, arg in changed:
-            lines.append(f"const rvm_value next{i} = {operand_text(arg)};")
+            lines.append(f"const rvm_value next{i} = {self.operand(arg)};")
             if isinstance(arg, Register) and arg.index not in moved:
                 moved.add(arg.index)
-            else:
+            elif self.number(arg) is None:
                 lines.append(f"rvm_retain(next{i});")
-        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in used]
-        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in sorted(used) if index > self.result]
+        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in used and i not in self.scalars]
+        released = sorted(each for each in object_registers(self.routine, self.scalars) if each > self.result)
+        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in released if index in used]
         lines += [f"rvm_move(&r[{i}], &next{i});" for i, _ in changed]
-        first = self.result + 1
-        if first < self.routine.registers:
+        if len(released) <= _MAX_RESETS:
+            lines += [f"rvm_reset(&r[{index}]);" for index in released if index not in used]
+        else:
+            first = self.result + 1
             lines.append(f"rvm_reset_all(r + {first}, {self.routine.registers - first});")
         return lines
 
@@ -331,8 +393,8 @@ def _report_failure_at(instruction: int | None, line: str) -> str:
     return line if instruction is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({instruction}, ", 1)
 
 
-def _array(args: tuple[Operand, ...]) -> str:
-    return f"(const rvm_value[]){{{', '.join(map(operand_text, args))}}}" if args else "NULL"
+def _array(args: tuple[Operand, ...], scalars: Mapping[int, DType]) -> str:
+    return f"(const rvm_value[]){{{', '.join(operand_text(arg, scalars) for arg in args)}}}" if args else "NULL"
 
 
 def _tables(args: tuple[Operand, ...]) -> str:
@@ -361,16 +423,22 @@ def _tables(args: tuple[Operand, ...]) -> str:
 
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[FunctionKey, int]) -> str:
     """Return the C code of `statements`, the checks of parameters at the beginning of a routine."""
-    return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
+    return "\n".join(f"  {_call(each, functions, {}, {})}" for each in statements if isinstance(each, CallStatement))
 
 
-def _call(call: CallStatement, functions: Mapping[FunctionKey, int], routines: Mapping[FunctionKey, Routine]) -> str:
+def _call(
+    call: CallStatement,
+    functions: Mapping[FunctionKey, int],
+    routines: Mapping[FunctionKey, Routine],
+    scalars: Mapping[int, DType],
+) -> str:
     """Return the C code of a call.
 
     functions: the index of each function in the function table, by key.
     routines: the routines in the same C file, by key, which are called directly.
+    scalars: the types of the registers that are C variables.
     """
-    array, count = _array(call.args), len(call.args)
+    array, count = _array(call.args, scalars), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     name = call.function.name
     text = name if not call.comment else f"{call.comment} = {name}"
@@ -382,7 +450,7 @@ def _call(call: CallStatement, functions: Mapping[FunctionKey, int], routines: M
     if call.kernel:
         kernel = kernel_symbol(name)
         return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel}, {array}, {count}, {destination}, failure));{comment}"
-    args = ", ".join(map(operand_text, call.args))
+    args = ", ".join(operand_text(arg, scalars) for arg in call.args)
     if call.function in routines:
         passed = f"{args}, " if args else ""
         return f"RVM_TRY(apply_{routine_symbol(name)}(ctx, {passed}{destination}, failure));{comment}"

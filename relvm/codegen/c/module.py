@@ -28,7 +28,7 @@ from relvm.codegen.failure_locations import failure_locations
 from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.kernel import Kernel
-from relvm.lir.passes.scalar_functions import scalar_functions
+from relvm.lir.passes.scalar_functions import checked_types, scalar_functions
 from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
 from relvm.tables import find_header, header_files
 
@@ -230,7 +230,8 @@ def print_c(
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
-            parts.append(print_routine(routine, functions, named, reports[routine.name]))
+            parameters = checked_types(routine, module)
+            parts.append(print_routine(routine, functions, named, reports[routine.name], parameters))
     parts += [print_apply(r, functions, is_scalar=r.key in scalars) for r in printed if r.key in called]
     located = {name: report.located for name, report in reports.items() if report.located is not None}
     return CSource(units, "\n\n".join(part for part in parts if part) + "\n", located)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from relvm.codegen.c.scalars import BOXES, FIELDS, scalar_literal
+from relvm.ir.dtypes import DType
 from relvm.ir.scalar_ops import scalar_dtype
 from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immediate, NullHandle, Operand, Register
 
 
-def operand_text(operand: Operand) -> str:
+def operand_text(operand: Operand, scalars: Mapping[int, DType] = MappingProxyType({})) -> str:
     """Return the C expression of an operand, an rvm_value.
 
     The expression uses the registers r, the constant table c and the function table f.
+
+    scalars: the types of the registers that are C variables.
     """
     match operand:
         case Register(index):
-            return f"RVM_R({index})"
+            return f"RVM_{BOXES[scalars[index]]}(s{index})" if index in scalars else f"RVM_R({index})"
         case ConstantItem(index):
             return f"c[{index}]"
         case FunctionItem(index):

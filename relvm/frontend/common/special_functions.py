@@ -148,7 +148,7 @@ def _lanczos(emit: Emit, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
     """Return whether the reflection formula is needed, then z, t(z), log(t(z)) and a(z) of Lanczos's approximation."""
     reflects = emit(ops.less(x, 0.5))
     z = emit(ops.where(reflects, ops.negative(x), ops.subtract(x, 1.0)))
-    a: Expr = ops.add(ops.multiply(z, 0.0), _LANCZOS_BASE)
+    a: Expr = _number(_LANCZOS_BASE, x)
     for k, coefficient in enumerate(_LANCZOS, 1):
         a = emit(ops.add(a, ops.divide(_number(coefficient, x), ops.add(z, float(k)))))
     t = emit(ops.add(z, _LANCZOS_GAMMA + 0.5))
@@ -173,9 +173,9 @@ def lgamma(emit: Emit, x: Expr) -> Expr:
 
 
 def digamma(emit: Emit, x: Expr) -> Expr:
-    """The derivative of the logarithm of the gamma function, by Lanczos's approximation."""
+    """The derivative of the logarithm of the gamma function, by Lanczos's approximation; NaN at its poles."""
     reflects, z, t, log_t, a = _lanczos(emit, x)
-    slope: Expr = ops.multiply(z, 0.0)
+    slope: Expr = _number(0.0, x)
     for k, coefficient in enumerate(_LANCZOS, 1):
         term = emit(ops.add(z, float(k)))
         slope = emit(ops.subtract(slope, ops.divide(_number(coefficient, x), ops.multiply(term, term))))
@@ -184,8 +184,8 @@ def digamma(emit: Emit, x: Expr) -> Expr:
     angle = emit(ops.multiply(reduced, math.pi))
     reflected = ops.subtract(digamma, ops.divide(ops.multiply(ops.cos(angle), math.pi), ops.sin(angle)))
     result = ops.where(reflects, reflected, digamma)
-    is_pole = ops.logical_and(ops.less(x, 0.0), ops.equal(x, ops.floor(x)))
-    return ops.where(ops.equal(x, 0.0), -math.inf, ops.where(is_pole, math.nan, result))
+    is_pole = ops.logical_and(ops.less_equal(x, 0.0), ops.equal(x, ops.floor(x)))
+    return ops.where(is_pole, math.nan, result)
 
 
 def bessel_i1e(emit: Emit, x: Expr) -> Expr:

@@ -29,6 +29,11 @@ def is_key(dtype: Any) -> bool:
     return jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
 
 
+def is_float0(dtype: Any) -> bool:
+    """Return whether a dtype of JAX is that of the tangents of integers, which have no values."""
+    return getattr(dtype, "names", None) == ("float0",)
+
+
 def array_type(aval: Any) -> tuple[tuple[Any, ...], np.dtype]:
     """Return the shape and the dtype of the array that represents an abstract value.
 
@@ -43,7 +48,7 @@ def array_type(aval: Any) -> tuple[tuple[Any, ...], np.dtype]:
         jax = import_jax("from_jax")
         data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), aval.dtype))
         return (*aval.shape, *data.shape), np.dtype(data.dtype)
-    if aval.dtype.name == "float0":  # the tangent of an integer, which has no value
+    if is_float0(aval.dtype):
         return aval.shape, np.dtype(bool)
     return aval.shape, np.dtype(aval.dtype)
 
@@ -71,7 +76,7 @@ def constant_of(value: Any, aval: Any) -> Expr:
         value = import_jax("from_jax").random.key_data(value)
     _, dtype = array_type(aval)
     array = np.asarray(value)
-    array = np.zeros(array.shape, bool) if array.dtype.name == "float0" else array.astype(dtype, copy=False)
+    array = np.zeros(array.shape, bool) if is_float0(array.dtype) else array.astype(dtype, copy=False)
     if dtype.kind == "c":
         parts = tuple(constant(np.array(part)) for part in (array.real, array.imag))
         return Tuple(parts, type=TupleType(tuple(part.type for part in parts)))

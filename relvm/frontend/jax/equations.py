@@ -1,4 +1,4 @@
-"""Converters of the equations whose parameters contain jaxprs: calls, loops, conditionals and cumulative operations."""
+"""Converters of the equations that JAX does not lower: calls, loops, conditionals and some others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relvm.frontend.common.indexed_kernels import dynamic_update_slice_kernel
 from relvm.frontend.common.window_kernels import cumulative_kernel
 from relvm.frontend.jax.avals import dim_of
 from relvm.frontend.jax.context import JaxprContext
-from relvm.frontend.jax.leaves import CUMULATIVE, STRUCTURAL
+from relvm.frontend.jax.leaves import DIRECT, STRUCTURAL
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import DimValue, Expr, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim
@@ -53,7 +53,7 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
     def declare(function: Converter) -> Converter:
         for name in names:
-            assert name in STRUCTURAL | CUMULATIVE and name not in _converters
+            assert name in STRUCTURAL | DIRECT and name not in _converters
             _converters[name] = function
         return function
 
@@ -249,3 +249,19 @@ def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Ex
     importer.builder.kernel(kernel)
     found = importer.builder.call_kernel(kernel.name, wide, result=wide.tensor_type)
     return [importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found]
+
+
+# ---- selection ----
+
+
+@converts("approx_top_k")
+def _approx_top_k(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
+    """The exact result, as JAX computes it on CPUs.  If the equation returns more candidates, these are the next."""
+    (x,) = operands
+    params = equation.params
+    axis = params["reduction_dimension"] % len(equation.invars[0].aval.shape)
+    wide = importer.emit(ops.cast(x, to=F32.name)) if x.known_element_type.is_narrow_float else x
+    shape = Shape(tuple(dim_of(size, importer.dims) for size in equation.outvars[0].aval.shape))
+    positions = importer.emit(ops.argtopk(wide, shape, axis=axis, largest=params["is_max_k"]))
+    found = importer.emit(ops.gather_elements(x, positions, axis=axis))
+    return [found, importer.emit(ops.cast(positions, to="i32"))]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from relvm.data_classes import record
-from relvm.errors import RelvmArgumentError, RelvmTypeError, resources
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, resources
 from relvm.frontend.jax.avals import type_of_aval
 from relvm.frontend.jax.importer import JaxprImporter
 from relvm.frontend.jax.leaves import equations_in, is_leaf, lower_leaves
@@ -63,6 +65,8 @@ def from_jax(
         `function` is not callable.
     RelvmArgumentError
         `dynamic` does not fit the arguments.
+    RelvmShapeError
+        JAX cannot trace the function with symbolic sizes, for example because it compares two of them.
 
     Examples
     --------
@@ -77,12 +81,24 @@ def from_jax(
         args = _symbolic_args(example_args, dynamic)
     jitted = function if hasattr(function, "trace") else jax.jit(function, static_argnums=static_argnums)
     with resources("from_jax"):
-        return import_traced(jitted.trace(*args, **example_kwargs), name)
+        return import_traced(_trace(jitted, args, example_kwargs, is_symbolic=dynamic is not None), name)
+
+
+def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_symbolic: bool) -> Any:
+    """Trace a function.   is_symbolic: whether sizes are symbolic, so that an error can be due to them."""
+    try:
+        return jitted.trace(*args, **kwargs)
+    except Exception as error:  # errors of shape_poly have no public class
+        if not is_symbolic or not (isinstance(error, TypeError) or type(error).__module__.startswith("jax.")):
+            raise
+        reason = " ".join(str(error).split())
+        raise RelvmShapeError(f"from_jax: JAX cannot trace the function with these symbolic sizes: {reason}") from error
 
 
 def _symbolic_args(args: tuple[Any, ...], dynamic: Any) -> tuple[Any, ...]:
     """Return the arguments as instances of jax.ShapeDtypeStruct with symbolic shapes."""
-    from jax.export import symbolic_args_specs
+    from jax.export import is_symbolic_dim, symbolic_args_specs
+    from jax.tree_util import tree_leaves
 
     if isinstance(dynamic, str) or not isinstance(dynamic, list | tuple) or len(dynamic) != len(args):
         raise RelvmArgumentError(
@@ -90,9 +106,21 @@ def _symbolic_args(args: tuple[Any, ...], dynamic: Any) -> tuple[Any, ...]:
             f" got {dynamic!r}"
         )
     try:
-        return tuple(symbolic_args_specs(args, tuple(dynamic)))
+        specs = tuple(symbolic_args_specs(args, tuple(dynamic)))
     except (TypeError, ValueError) as error:
-        raise RelvmArgumentError(f"from_jax: dynamic: {error}") from None
+        raise RelvmArgumentError(f"from_jax: dynamic: {' '.join(str(error).split())}") from None
+    for number, (arg, spec) in enumerate(zip(args, specs, strict=True)):
+        for leaf, found in zip(tree_leaves(arg), tree_leaves(spec), strict=True):
+            given = np.shape(leaf)
+            fits = len(given) == len(found.shape) and all(
+                is_symbolic_dim(size) or size == actual for size, actual in zip(found.shape, given, strict=True)
+            )
+            if not fits:
+                raise RelvmArgumentError(
+                    f"from_jax: dynamic: the shape ({', '.join(map(str, found.shape))}) of argument {number} does not"
+                    f" fit the example of shape {given}"
+                )
+    return specs
 
 
 @record

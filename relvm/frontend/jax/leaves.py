@@ -26,8 +26,8 @@ STRUCTURAL = frozenset(
         *("custom_vjp_call_jaxpr", "scan", "while", "cond", "name"),
     )
 )
-# Primitives for real numbers that JAX would lower to many operations.
-CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin"))
+# Primitives for real numbers that JAX would lower to many operations, or to a library of a processor.
+DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "approx_top_k"))
 
 
 @record
@@ -63,7 +63,7 @@ class Lowered:
 def is_leaf(equation: Any) -> bool:
     """Return whether JAX lowers an equation.  The importer converts the others itself."""
     name = equation.primitive.name
-    if name in CUMULATIVE:
+    if name in DIRECT:
         return equation.invars[0].aval.dtype.kind == "c"
     return name not in STRUCTURAL
 

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from relvm.errors import (
     RelvmError,
     RelvmFormatError,
@@ -45,7 +47,7 @@ from relvm.frontend.stablehlo.registry import (
     reason_for_refusal,
     supported_operations,
 )
-from relvm.ir.expr import Expr, Module, Tuple
+from relvm.ir.expr import Expr, Module, Tuple, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, TupleType, Type
 
@@ -163,11 +165,20 @@ class Importer(ImportContext):
         params: list[tuple[str, Type]] = []
         names: set[str] = set()
         for number, argument in enumerate(function.body.arguments):
+            if number == self._platform_argument(function):
+                continue
             name = identifier(argument.name, f"arg{number}") if argument.name else f"arg{number}"
             name = name if name not in names else f"arg{number}_{len(names)}"
             names.add(name)
             params.append((name, self.type_of(argument.type, name)))
         return params
+
+    def _platform_argument(self, function: Function) -> int | None:
+        """Return the number of the argument that is the index of the platform, or None if the caller passes all."""
+        if self.program.platform_index is None or function.name != "main":
+            return None
+        found = (attributes.get("jax.global_constant") for attributes in function.argument_attributes)
+        return next((number for number, name in enumerate(found) if name == "_platform_index"), None)
 
     def _import_function(self, function: Function, *, is_private: bool) -> None:
         self.builder.place = function.place
@@ -180,7 +191,10 @@ class Importer(ImportContext):
         imported = False
         try:
             with self.builder.function(self._functions[function.name], params, private=is_private) as variables:
-                values.update(zip(function.body.arguments, variables, strict=True))
+                arguments = list(function.body.arguments)
+                if (number := self._platform_argument(function)) is not None:
+                    values[arguments.pop(number)] = constant(np.array(self.program.platform_index, np.int32))
+                values.update(zip(arguments, variables, strict=True))
                 results = self.import_block(function.body, values)
                 self._expect_result_types(function, results)
                 self.builder.ret(results[0] if len(results) == 1 else Tuple(tuple(results)))

@@ -214,10 +214,17 @@ class Function:
 
 @dataclass(eq=False)
 class Program:
-    """A program: its functions by name.   place: the name of the file, for messages."""
+    """A program.
+
+    place: the name of the file, for messages.
+    functions: the functions, by name.
+    platform_index: the value of the argument `_platform_index` of `main`, if JAX exported the program for several
+    platforms.
+    """
 
     place: str
     functions: dict[str, Function]
+    platform_index: int | None = None
 
 
 def program_of(module: Operation, place: str) -> Program:

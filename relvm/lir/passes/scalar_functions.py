@@ -53,7 +53,7 @@ def scalar_functions(module: LirModule) -> dict[FunctionKey, ScalarRoutine]:
 
     Their parameters, intermediate values and results are scalars of known types.  They call only scalar routines.
     """
-    parameter_types = {routine.key: _checked_types(routine, module) for routine in module.routines}
+    parameter_types = {routine.key: checked_types(routine, module) for routine in module.routines}
     routines = {r.key: r for r in module.routines if len(parameter_types[r.key]) == len(r.params)}
     while True:
         typed = _infer_types(routines, parameter_types)
@@ -66,7 +66,7 @@ def scalar_functions(module: LirModule) -> dict[FunctionKey, ScalarRoutine]:
         routines = still_scalar
 
 
-def _checked_types(routine: Routine, module: LirModule) -> dict[int, DType]:
+def checked_types(routine: Routine, module: LirModule) -> dict[int, DType]:
     """Return the types that the checks at the beginning of a routine require of its parameters.
 
     The result maps the register of each checked parameter to its type.

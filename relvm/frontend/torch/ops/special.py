@@ -25,9 +25,14 @@ def _declare(function: Callable[..., Expr], *names: str, in_f64: bool = False) -
         return function(node.emit, node.emit(node.cast(x, F64) if in_f64 else x))
 
 
+def _digamma(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    """At 0, the infinity of the other sign."""
+    return ops.where(ops.equal(x, 0.0), ops.negative(ops.reciprocal(x)), digamma(emit, x))
+
+
 _declare(erf_inv, "erfinv", "special_erfinv")
 _declare(lgamma, "lgamma", "special_gammaln", in_f64=True)
-_declare(digamma, "digamma", "special_digamma", "special_psi", in_f64=True)
+_declare(_digamma, "digamma", "special_digamma", "special_psi", in_f64=True)
 _declare(bessel_i1e, "special_i1e", in_f64=True)
 
 
@@ -61,7 +66,7 @@ def _polygamma(node: Node, n: int, self: Expr) -> Expr:
     """The derivative of order n of the digamma function.  Less exact below -32, except for n = 1."""
     x = node.emit(node.cast(float_argument(node, self), F64))
     if n == 0:
-        return digamma(node.emit, x)
+        return _digamma(node.emit, x)
     if n == 1:
         return _trigamma(node, x)
     s = node.number(n + 1, F64)
