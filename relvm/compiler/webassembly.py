@@ -185,22 +185,23 @@ def _data_object(compiler: Compiler, content: bytes) -> bytes:
 
 
 def _symbols_object(compiler: Compiler, program: Program) -> bytes:
-    """Return an object file with the table of the native functions and kernels of a program (native_library.h)."""
+    """Return an object file with the table of the native functions and kernels of a program (system.h)."""
     assert program.native is not None
     kinds = {"native": "rvm_routine", "kernel": "rvm_packed_function"}
-    entries = sorted((entry.symbol, kinds[entry.kind]) for entry in program.functions if entry.symbol)
-    declared = "\n".join(f"extern __typeof__(*({kind})0) {symbol};" for symbol, kind in entries)
-    rows = "\n".join(f'{{"{symbol}", (rvm_status (*)(void)){symbol}}},' for symbol, _ in entries)
+    types = {entry.symbol: kinds[entry.kind] for entry in program.functions if entry.symbol}
+    declared = "\n".join(f"extern __typeof__(*({kind})0) {symbol};" for symbol, kind in types.items())
+    symbols = sorted([*types, "relvm_native_open"])
+    rows = "\n".join(f'{{"{symbol}", (rvm_status (*)(void)){symbol}}},' for symbol in symbols)
     digest = ", ".join(map(str, program.native.library))
     source = f"""
-        #include "native_library.h"
+        #include "native.h"
+        #include "system.h"
         extern rvm_status relvm_native_open(const rvm_native_api *api);
         {declared}
         static const rvm_linked_symbol symbols[] = {{ {rows} }};
         const rvm_linked_code relvm_linked_code = {{
           .identity = {{ {digest} }},
-          .open = relvm_native_open,
-          .symbol_count = {len(entries)},
+          .symbol_count = {len(symbols)},
           .symbols = symbols,
         }};
     """
