@@ -27,8 +27,21 @@ class Compiler:
 
     @property
     def is_zig(self) -> bool:
-        """Whether the compiler is zig cc, as a program or as the Python package ziglang."""
-        return self.command[-1] == "cc" and any("zig" in os.path.basename(word) for word in self.command[:-1])
+        """Whether the compiler is zig cc, as a program or as the Python package ziglang, with or without options."""
+        program, found, _ = _partition(self.command, "cc")
+        return found and any("zig" in os.path.basename(word) for word in program)
+
+    def tool(self, name: str) -> Compiler:
+        """Return another tool of zig, such as its archiver `ar`, without the options of the compiler."""
+        return Compiler((*_partition(self.command, "cc")[0], name), self.version)
+
+
+def _partition(words: tuple[str, ...], separator: str) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """Partition a command, like str.partition."""
+    if separator not in words:
+        return words, False, ()
+    place = words.index(separator)
+    return words[:place], True, words[place + 1 :]
 
 
 @functools.lru_cache(maxsize=8)

@@ -96,7 +96,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
 def _archiver(compiler: Compiler) -> Compiler:
     """Return the archiver that belongs to a compiler, or the one of the system."""
     if compiler.is_zig:
-        return Compiler((*compiler.command[:-1], "ar"), compiler.version)
+        return compiler.tool("ar")
     found = shutil.which("ar")
     if found is None:
         raise RelvmToolchainError("a static library needs the program ar, which is not installed")

@@ -54,9 +54,10 @@ _ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 # Options that make mistakes in C code harder to exploit.  The runtime uses all of them.  Native code uses those of the
 # linker.
 GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
-LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+_LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
+_SYSTEMS = {"__linux__": "linux-gnu", "__APPLE__": "macos", "_WIN32": "windows-gnu"}
 _WASM_TRIPLE = "wasm32-wasi"
 
 
@@ -211,10 +212,30 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
     if "__wasm32__" in macros:
         return _WASM_TRIPLE
     architecture = _architecture(macros)
-    if architecture is None or "__linux__" not in macros:
+    system = next((name for macro, name in _SYSTEMS.items() if macro in macros), None)
+    if architecture is None or system is None:
         command = shlex.join(compiler.command)
-        raise RelvmToolchainError(f"{command} must compile for x86-64 or AArch64 Linux, not for another system")
-    return f"{architecture}-linux-gnu"
+        raise RelvmToolchainError(
+            f"{command} must compile for x86-64 or AArch64, and Linux, macOS or Windows, not for another system"
+        )
+    return f"{architecture}-{system}"
+
+
+def target_system(compiler: Compiler) -> str:
+    """Return the system for which a compiler compiles: "linux", "macos" or "windows".
+
+    Raise RelvmToolchainError for any other system, and for processors other than x86-64 and AArch64.
+    """
+    return _triple(compiler, _macros(compiler, ())).split("-")[1]
+
+
+def linker_flags(compiler: Compiler) -> tuple[str, ...]:
+    """Return the flags with which a compiler links a shared library without unused functions."""
+    if target_system(compiler) == "linux":
+        return ("-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *_LINKED_SAFELY)
+    if target_system(compiler) == "macos":
+        return ("-shared", "-Wl,-dead_strip")
+    return ("-shared", "-Wl,--gc-sections")
 
 
 def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
@@ -294,7 +315,7 @@ def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable
             objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 
-    return _get_or_make(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
+    return _get_or_make(_digest(compiler, (cpu, units, linker_flags(compiler))), link)
 
 
 def _unit_object(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
@@ -388,8 +409,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             (folder / name).write_bytes(content)
-        flags = ["-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *LINKED_SAFELY, "-s"]
-        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], folder)
+        run_compiler(compiler, [*linker_flags(compiler), "-s", *names, "-lm", "-o", "library.so"], folder)
         return (folder / "library.so").read_bytes()
 
 
