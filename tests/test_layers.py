@@ -19,6 +19,7 @@ LAYERS = (
     ("relvm.data_classes", "relvm.directed_graph", "relvm.quoting"),
     ("relvm.display", "relvm.errors", "relvm.tables"),
     ("relvm.installation",),
+    ("relvm.system",),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
     ("relvm.kernels",),

@@ -27,8 +27,8 @@ def add_arguments(parser: Parser) -> None:
         required=True,
         type=file_name,
         metavar="MODEL.rvm",
-        help="file to write; .so, .dll or .dylib makes a shared library for C programs, .wasm a WebAssembly module for --target wasm32 "
-        "or bytecode, and .a a static library (--selective)",
+        help="file to write; .so, .dll or .dylib makes a shared library for C programs, .wasm a WebAssembly module for "
+        "--target wasm32 or bytecode, and .a a static library (--selective)",
     )
     parser.add_argument(
         "--selective",

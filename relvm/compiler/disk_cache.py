@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.cache_folder import open_cache
+from relvm.system import watch_forks
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -111,7 +112,7 @@ def _reset_in_child() -> None:
 
 
 atexit.register(_finish_writing)
-os.register_at_fork(after_in_child=_reset_in_child)
+watch_forks(in_child=_reset_in_child)
 
 
 def limit_bytes() -> int:

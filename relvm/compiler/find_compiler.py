@@ -13,6 +13,7 @@ import sys
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmToolchainError
+from relvm.system import split_command
 
 
 @value_record
@@ -48,11 +49,9 @@ def _partition(words: tuple[str, ...], separator: str) -> tuple[tuple[str, ...],
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
     if setting == "none":
         return None
-    import shlex  # a start from the cache does not need it
-
     chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
     try:
-        words = tuple(shlex.split(chosen or ""))
+        words = tuple(split_command(chosen or ""))
     except ValueError as error:
         raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
     candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), *_packages()]
@@ -76,7 +75,9 @@ def _find_first(commands: tuple[tuple[str, ...], ...], path: str | None) -> Comp
     for command in commands:
         if not shutil.which(command[0], path=path):
             continue
-        shown = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        shown = subprocess.run(
+            [*command, "--version"], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL
+        )
         version = (shown.stdout or shown.stderr).partition("\n")[0]
         if shown.returncode == 0 or version.startswith("tcc "):
             return Compiler(command, version)

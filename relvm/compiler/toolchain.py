@@ -29,8 +29,9 @@ from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler, expect_zig
 from relvm.compiler.target import HERE, WASM_OPTIONS, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
-from relvm.runtime.child_processes import child_process, temporary_folder
+from relvm.runtime.child_processes import child_process, temporary_environment, temporary_folder
 from relvm.runtime.trust import is_built_here, record_built
+from relvm.system import lower_priority
 from relvm.tables import include_flags, runtime_sources
 
 # -fwrapv: integer overflow wraps around as in NumPy.  -ffp-contract=off: multiplications and additions are not fused,
@@ -259,11 +260,11 @@ def compile_files(compiler: Compiler, flags_of: Mapping[Path, tuple[str, ...]]) 
     RelvmToolchainError
         The compiler failed.
     """
-    texts = [source.read_text() for source in runtime_sources()]  # one file can include another
+    texts = [source.read_text(encoding="utf-8") for source in runtime_sources()]  # one file can include another
 
     def compiled(item: tuple[Path, tuple[str, ...]]) -> bytes:
         source, flags = item
-        digest = _digest(compiler, (texts, source.name, source.read_text(), flags))
+        digest = _digest(compiler, (texts, source.name, source.read_text(encoding="utf-8"), flags))
         return _get_or_make(digest, lambda: _compile_file(compiler, source, flags))
 
     with ThreadPool(os.cpu_count()) as pool:
@@ -289,7 +290,7 @@ def _work_in_background() -> None:
     """Make the compilers of this new thread end at exit.  On Linux, also lower the priority, which they inherit."""
     _here.is_background = True
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
+        lower_priority(threading.get_native_id(), _BACKGROUND_NICENESS)
 
 
 _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
@@ -364,9 +365,9 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
 
     def compiled(text: str) -> str:
         with temporary_folder() as folder:
-            (folder / UNIT_FILE).write_text(text)
+            (folder / UNIT_FILE).write_text(text, encoding="utf-8")
             run_compiler(compiler, [*flags, *include_flags(), "-g1", "-S", UNIT_FILE, "-o", "unit.s"], folder)
-            return (folder / "unit.s").read_text()
+            return (folder / "unit.s").read_text(encoding="utf-8")
 
     with ThreadPool(os.cpu_count()) as pool:
         return pool.map(compiled, units, chunksize=1)
@@ -388,7 +389,7 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
     """Compile the C code `text` to an object file, and return its content."""
     with temporary_folder() as folder:
-        (folder / UNIT_FILE).write_text(text)
+        (folder / UNIT_FILE).write_text(text, encoding="utf-8")
         return _object(compiler, UNIT_FILE, flags, folder)
 
 
@@ -426,10 +427,11 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
     command = [*compiler.command, *arguments]
     options: dict[str, Any] = {
         "cwd": folder,
-        "env": os.environ | {"TMPDIR": str(folder)},
+        "env": temporary_environment(folder),
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
-        "text": True,
+        "encoding": "utf-8",
+        "errors": "replace",
     }
     if getattr(_here, "is_background", False):
         with child_process(command, **options) as process:

@@ -158,7 +158,9 @@ def _runtime_objects(
         macros.append("RVM_WITHOUT_KERNELS")
 
     def flags(source: Path) -> tuple[str, ...]:
-        text = source.read_text()  # all modules share the object files of sources that use none of the macros
+        text = source.read_text(
+            encoding="utf-8"
+        )  # all modules share the object files of sources that use none of the macros
         return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
 
     return compile_files(compiler, {source: flags(source) for source in sources})
@@ -213,7 +215,7 @@ def _object(compiler: Compiler, source: str, files: dict[str, bytes]) -> bytes:
     with temporary_folder() as folder:
         for name, content in files.items():
             (folder / name).write_bytes(content)
-        (folder / "unit.c").write_text(textwrap.dedent(source))
+        (folder / "unit.c").write_text(textwrap.dedent(source), encoding="utf-8")
         # --embed-dir: zig cc does not search the folder of the file
         arguments = [*WASM_OPTIONS, "-std=gnu23", "-O1", "-w", "--embed-dir=.", *include_flags(), "-c", "unit.c"]
         run_compiler(compiler, [*arguments, "-o", "unit.o"], folder)
