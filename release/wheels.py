@@ -10,9 +10,8 @@ pyconfig.h depends on the system, so `release/python/pyconfig.h` replaces it.
 The sdist builds one complete wheel, which is split in two (release/split_wheel.py).
 
 Two builds of the same sources with the same versions of the tools have the same bytes.  After each build, auditwheel
-checks that a wheel for Linux needs nothing but the C library of its platform.  abi3audit checks that a wheel uses only the
-limited
-API of Python 3.11.
+checks that a wheel for Linux needs nothing but the C library of its platform.  abi3audit checks that a wheel uses
+only the limited API of Python 3.11.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def cached_executable(entry: CacheEntry) -> Executable | None:
             if content is None:
                 return None
             executable = Executable(content, LoadPolicy(), where=path)
-            record_use(file)
+            record_use(_KIND, name)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
     return executable

@@ -199,7 +199,8 @@ def _zig_option(option: str) -> str:
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
     """Return the names of the macros that the compiler predefines, which describe its target processor."""
     with temporary_folder() as folder:
-        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], folder)
+        (folder / UNIT_FILE).touch()
+        text = run_compiler(compiler, [*options, "-dM", "-E", UNIT_FILE], folder)
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 

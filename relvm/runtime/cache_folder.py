@@ -113,6 +113,11 @@ class CacheFolder:
                         found.append((name, status))
         return found
 
+    def touch(self, kind: str, name: str) -> None:
+        """Set the time of the last change of a file to now.  Raise OSError if there is none."""
+        with self.folder(kind) as folder:
+            folder.touch(name)
+
     def remove(self, kind: str, name: str) -> None:
         """Remove a file.  Raise OSError if it cannot be removed."""
         with self.folder(kind) as folder:

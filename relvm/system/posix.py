@@ -211,6 +211,10 @@ class Folder:
     def names(self) -> list[str]:
         return os.listdir(self._descriptor)
 
+    def touch(self, name: str) -> None:
+        """Set the time of the last change of a file to now, without following a link."""
+        os.utime(name, dir_fd=self._descriptor, follow_symlinks=False)
+
     def remove(self, name: str) -> None:
         os.unlink(name, dir_fd=self._descriptor)
 

@@ -179,6 +179,10 @@ class Folder:
     def names(self) -> list[str]:
         return os.listdir(self.path)
 
+    def touch(self, name: str) -> None:
+        """Set the time of the last change of a file to now."""
+        os.utime(os.path.join(self.path, name))
+
     def remove(self, name: str) -> None:
         os.unlink(os.path.join(self.path, name))
 
