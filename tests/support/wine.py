@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -28,7 +30,11 @@ needs_wine = pytest.mark.skipif(wine() is None, reason="wine is not installed (.
 def environment() -> dict[str, str]:
     """Return the environment of programs for Windows, which have a new folder as their disk C."""
     prefix = tempfile.mkdtemp(prefix="relvm-wine-")
-    return os.environ | {"WINEPREFIX": prefix, "WINEDEBUG": "-all", "DISPLAY": ""}
+    atexit.register(shutil.rmtree, prefix, ignore_errors=True)
+    variables = os.environ | {"WINEPREFIX": prefix, "WINEDEBUG": "-all", "DISPLAY": ""}
+    # The first program prints messages about the new disk.
+    subprocess.run([str(wine()), "cmd", "/c", "exit"], env=variables, capture_output=True, timeout=120)
+    return variables
 
 
 def windows_path(path: Path) -> str:

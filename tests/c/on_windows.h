@@ -1,6 +1,6 @@
-/* windows.h: included first in the C tests for Windows.  It has what they use of POSIX and C11. */
-#ifndef RELVM_TEST_WINDOWS_H
-#define RELVM_TEST_WINDOWS_H
+/* on_windows.h: included first in the C tests for Windows.  It has what they use of POSIX and C11. */
+#ifndef RELVM_TEST_ON_WINDOWS_H
+#define RELVM_TEST_ON_WINDOWS_H
 
 #include <stdint.h>
 #include <stdlib.h>
