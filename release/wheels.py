@@ -118,6 +118,8 @@ def build_wheels(sdist: Path, platform: Platform, folder: Path) -> tuple[Path, P
         }
         if platform.system == "Windows":
             settings["cmake.define.Python_SABI_LIBRARY"] = str(_import_library(work))
+        if platform.system == "Darwin":
+            settings["cmake.define.CMAKE_MODULE_LINKER_FLAGS"] = "-shared"  # zig cc has no -bundle
         folder.mkdir(parents=True, exist_ok=True)
         wheels = split_wheel(_build("--wheel", work / "wheel", source, settings), folder)
         check_wheel(wheels[0], platform)  # the other one contains no extension module
