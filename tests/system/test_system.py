@@ -104,7 +104,7 @@ def test_the_modules_have_the_same_signatures() -> None:
         assert inspect.signature(getattr(posix.Folder, name)) == inspect.signature(getattr(windows.Folder, name)), name
 
 
-# ---- parts of the module for Windows that also run on other systems; tests/clients/test_windows.py runs all of it ----
+# ---- parts of the module for Windows that also run on other systems; tests/clients/test_windows_wheel.py runs it ----
 
 
 def test_a_folder_by_its_path(tmp_path: Path) -> None:
