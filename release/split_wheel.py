@@ -22,6 +22,7 @@ RUNTIME_FILES = (
     "relvm/__init__.py",
     "relvm/_binding.pyi",
     "relvm/_native.abi3.so",
+    "relvm/_native.pyd",
     "relvm/_native.pyi",
     "relvm/bytecode/",
     "relvm/compiler/__init__.py",
@@ -52,6 +53,7 @@ RUNTIME_FILES = (
     "relvm/py.typed",
     "relvm/quoting.py",
     "relvm/runtime/",
+    "relvm/system/",
     "relvm/tables.py",
     "relvm/vm.py",
 )

@@ -10,8 +10,8 @@ pyconfig.h depends on the system, so `release/python/pyconfig.h` replaces it.
 The sdist builds one complete wheel, which is split in two (release/split_wheel.py).
 
 Two builds of the same sources with the same versions of the tools have the same bytes.  After each build, auditwheel
-checks that the wheel needs nothing but the C library of its platform.  abi3audit checks that it uses only the limited
-API of Python 3.11.
+checks that a wheel for Linux needs nothing but the C library of its platform.  abi3audit checks that a wheel uses
+only the limited API of Python 3.11.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+
+import pefile
+from abi3info import DATAS, FUNCTIONS
+from abi3info.models import PyVersion
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -49,7 +54,17 @@ class Platform:
 
     @property
     def processor(self) -> str:
-        return self.target.partition("-")[0]
+        return self.target.split("-")[0]
+
+    @property
+    def system(self) -> str:
+        """The name of the system in CMake."""
+        return _SYSTEMS[self.target.split("-")[1].partition(".")[0]]
+
+
+_SYSTEMS = {"linux": "Linux", "macos": "Darwin", "windows": "Windows"}
+# The libraries of Windows that a wheel may use, besides the C library (api-ms-win-crt-...).
+_OF_WINDOWS = {"kernel32.dll", "python3.dll"}
 
 
 PLATFORMS = (
@@ -57,6 +72,9 @@ PLATFORMS = (
     Platform("manylinux_2_17_aarch64", "aarch64-linux-gnu.2.17"),
     Platform("musllinux_1_2_x86_64", "x86_64-linux-musl"),
     Platform("musllinux_1_2_aarch64", "aarch64-linux-musl"),
+    Platform("macosx_11_0_arm64", "aarch64-macos.11.0"),
+    Platform("macosx_10_13_x86_64", "x86_64-macos.10.13"),
+    Platform("win_amd64", "x86_64-windows-gnu"),
 )
 _PYTHON_TAG = "cp311-abi3"
 _BUILD_VARIABLES = ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "CMAKE_ARGS", "CMAKE_GENERATOR")  # a build ignores them
@@ -92,12 +110,16 @@ def build_wheels(sdist: Path, platform: Platform, folder: Path) -> tuple[Path, P
         compiler = write_zig_tools(tools, "-target", platform.target, f"-ffile-prefix-map={work}=.")
         settings = {
             "wheel.tags": f"{_PYTHON_TAG}-{platform.tag}",
-            "cmake.define.CMAKE_SYSTEM_NAME": "Linux",
+            "cmake.define.CMAKE_SYSTEM_NAME": platform.system,
             "cmake.define.CMAKE_SYSTEM_PROCESSOR": platform.processor,
             "cmake.define.CMAKE_C_COMPILER": str(compiler),
             "cmake.define.Python_INCLUDE_DIR": str(headers),
             "cmake.define.RELVM_COMPILER": f"zig {version('ziglang')}",
         }
+        if platform.system == "Windows":
+            settings["cmake.define.Python_SABI_LIBRARY"] = str(_import_library(work))
+        if platform.system == "Darwin":
+            settings["cmake.define.CMAKE_MODULE_LINKER_FLAGS"] = "-shared"  # zig cc has no -bundle
         folder.mkdir(parents=True, exist_ok=True)
         wheels = split_wheel(_build("--wheel", work / "wheel", source, settings), folder)
         check_wheel(wheels[0], platform)  # the other one contains no extension module
@@ -105,13 +127,21 @@ def build_wheels(sdist: Path, platform: Platform, folder: Path) -> tuple[Path, P
 
 
 def check_wheel(wheel: Path, platform: Platform) -> None:
-    """Check a wheel with auditwheel and abi3audit.
+    """Check a wheel with abi3audit, and with auditwheel if it is for Linux.
 
     Raises
     ------
     ReleaseError
         The wheel needs a newer system than its platform, other libraries, or functions outside the limited API.
     """
+    if platform.system == "Linux":
+        _check_libraries(wheel, platform)
+    if platform.system == "Windows" and (others := sorted(_imported_libraries(wheel) - _OF_WINDOWS)):
+        raise ReleaseError(f"{wheel.name}: the extension module needs {', '.join(others)}")
+    _run("abi3audit", "--strict", str(wheel))
+
+
+def _check_libraries(wheel: Path, platform: Platform) -> None:
     # Without a folder of libraries, because those of this system are not those of the platform.
     found = json.loads(_run("auditwheel", "show", "--json", "--ldpaths", os.devnull, str(wheel)))
     # musl's dynamic linker accepts the name libc.so for itself, but auditwheel knows only libc.musl-x86_64.so.1.
@@ -119,7 +149,26 @@ def check_wheel(wheel: Path, platform: Platform) -> None:
     tag = found["sym_tag" if needs_musl_only else "overall_tag"]
     if tag != platform.tag:
         raise ReleaseError(f"{wheel.name}: expected a wheel for {platform.tag}, but auditwheel finds {found}")
-    _run("abi3audit", "--strict", str(wheel))
+
+
+def _imported_libraries(wheel: Path) -> set[str]:
+    """Return the DLLs that the extension module of a wheel uses, except those of the C library, in lower case."""
+    with zipfile.ZipFile(wheel) as archive:
+        module = pefile.PE(data=archive.read("relvm/_native.pyd"))
+    names = {entry.dll.decode().lower() for entry in module.DIRECTORY_ENTRY_IMPORT}
+    return {name for name in names if not name.startswith("api-ms-win-crt-")}
+
+
+def _import_library(folder: Path) -> Path:
+    """Write an import library of python3.dll, which exports the limited API, and return its path."""
+    newest = PyVersion(3, 11)
+    exports = [f"  {symbol.name}" for symbol, row in FUNCTIONS.items() if row.added <= newest]
+    exports += [f"  {symbol.name} DATA" for symbol, row in DATAS.items() if row.added <= newest]
+    (folder / "python3.def").write_text("LIBRARY python3.dll\nEXPORTS\n" + "\n".join(sorted(exports)) + "\n")
+    path = folder / "python3.lib"
+    options = ("-m", "i386:x86-64", "-d", str(folder / "python3.def"), "-l", str(path))
+    _run(sys.executable, "-m", "ziglang", "dlltool", *options)
+    return path
 
 
 def _python_headers(folder: Path) -> Path:

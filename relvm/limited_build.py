@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,8 +23,9 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_type,
 )
-from relvm.runtime.child_processes import child_process, temporary_folder
+from relvm.runtime.child_processes import child_process, temporary_environment, temporary_folder
 from relvm.runtime.executable import Executable
+from relvm.system import can_limit_processes, name_of_end
 
 _WORKER = "relvm.limited_build_worker"
 _LEAST_BYTES = 1 << 20
@@ -112,7 +112,7 @@ def build_limited(
         The errors of `relvm.load_model`.
     """
     expect_type("limits", limits, BuildLimits, "a BuildLimits")
-    if not sys.platform.startswith("linux"):
+    if not can_limit_processes:
         raise RelvmUnsupportedError("limits: builds with limits need Linux")
     if weights is not None and not isinstance(weights, str | os.PathLike):
         raise RelvmTypeError("weights: with limits, expected the path of a .safetensors file")
@@ -161,7 +161,7 @@ def _run_worker(request: str, content: bytes, files: tuple[int, int], max_second
     # A process that is killed does not remove its temporary files.
     with temporary_folder() as folder:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "pass_fds": files}
-        environment = os.environ | quiet | {"TMPDIR": str(folder)}
+        environment = temporary_environment(folder) | quiet
         with child_process([sys.executable, "-c", setup], env=environment, **options) as process:
             try:
                 process.communicate(content, timeout=max_seconds)
@@ -175,8 +175,7 @@ def _raise_end(status: int, limits: BuildLimits) -> NoReturn:
     """Raise the error of a process that ended without an answer."""
     if status < 0 and limits.max_bytes is not None:
         raise RelvmMemoryError(_memory_message(limits))
-    how = f"by the signal {signal.Signals(-status).name}" if status < 0 else f"with the exit status {status}"
-    raise RelvmError(f"the process that builds the model ended {how}")
+    raise RelvmError(f"the process that builds the model ended {name_of_end(status)}")
 
 
 def _memory_message(limits: BuildLimits) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import sys
 import threading
 from pathlib import Path
@@ -15,6 +14,7 @@ from relvm.compiler.build_model import build_model
 from relvm.errors import RelvmError
 from relvm.frontend.read_model import read_model
 from relvm.runtime.executable import Executable
+from relvm.system.posix import limit_memory, limit_processor_time
 
 
 def main(request: str, files: tuple[int, int]) -> None:
@@ -32,7 +32,7 @@ def main(request: str, files: tuple[int, int]) -> None:
             file.write(executable.to_buffer())
         outcome = None
     except Exception as error:
-        _limit_memory(None)  # for the report
+        limit_memory(None)  # for the report
         outcome = {"error": _public_name(type(error)), "message": str(error)}
         if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
             outcome["error"] = "MemoryError"
@@ -49,8 +49,11 @@ def _build(request: dict[str, Any]) -> Executable:
     import relvm.compiler.build
     import relvm.frontend.onnx  # before the limit counts
 
-    _limit_memory(request["max_bytes"])
-    _limit_processor_time(request["max_seconds"])
+    limit_memory(request["max_bytes"])
+    if request["max_seconds"] is not None:
+        # The process that started this one limits the elapsed time.  If that process is killed, this limit ends the
+        # build, and each process of the C compiler.
+        limit_processor_time(math.ceil(request["max_seconds"] * (os.cpu_count() or 1)) + 1)
     dims = {name: tuple(v) if isinstance(v, list) else v for name, v in (request["dims"] or {}).items()}
     mode, target, fused = request["exec_mode"], request["target"], request["fused"]
     weights, function = request["weights"], request["function"]
@@ -70,25 +73,3 @@ def _build(request: dict[str, Any]) -> Executable:
 def _public_name(error: type[BaseException]) -> str:
     """Return the name of the class in relvm.errors that an internal class of errors derives from, or its own name."""
     return next((each.__name__ for each in error.__mro__ if each.__module__ == RelvmError.__module__), error.__name__)
-
-
-def _limit_memory(max_bytes: int | None) -> None:
-    """Limit the memory of this process to what it has now and `max_bytes`, or lift the limit."""
-    limit = most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if max_bytes is not None:
-        status = Path("/proc/self/status").read_text()
-        used = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
-        limit = used + max_bytes if most == resource.RLIM_INFINITY else min(used + max_bytes, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
-
-
-def _limit_processor_time(max_seconds: float | None) -> None:
-    """Limit the processor time of this process and of each process of the C compiler.
-
-    The process that started this one limits the elapsed time.  If that process is killed, this limit ends the build.
-    """
-    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    if max_seconds is not None:
-        limit = math.ceil(max_seconds * (os.cpu_count() or 1)) + 1
-        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))

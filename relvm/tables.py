@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 # The folders of csrc with the sources of the runtime.
-_RUNTIME = ("core", "threads", "kernels", "loader", "builtins", "vm")
+_RUNTIME = ("system", "core", "threads", "kernels", "loader", "builtins", "vm")
 _INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
 
 

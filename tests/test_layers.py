@@ -19,6 +19,7 @@ LAYERS = (
     ("relvm.data_classes", "relvm.directed_graph", "relvm.quoting"),
     ("relvm.display", "relvm.errors", "relvm.tables"),
     ("relvm.installation",),
+    ("relvm.system",),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
     ("relvm.kernels",),
@@ -138,6 +139,7 @@ def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
 C_FOLDERS = (
     "tables",
     "include",
+    "system",
     "core",
     "readers",
     "codegen",
@@ -157,20 +159,25 @@ DEFINITION = re.compile(r"^(?!static|typedef)[a-z][\w \*]*?\b(\w+)\([^;{]*\)\s*\
 def c_units(root: Path) -> dict[str, str]:
     """Return the C code of each unit, without comments, by its path.
 
-    A unit is a header and the C file of the same name.
+    A unit is a header and the C file of the same name.  The folder `system` is one unit: each of its C files defines
+    functions of system.h for another operating system.
     """
     units: dict[str, str] = {}
     for path in sorted(path for path in root.glob("*/*") if path.suffix in (".h", ".c", ".def")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
-        unit = str(path.relative_to(root).with_suffix(""))
+        unit = unit_of(path.relative_to(root))
         units[unit] = units.get(unit, "") + text
     return units
+
+
+def unit_of(path: Path) -> str:
+    return "system/system" if path.parent.name == "system" else str(path.with_suffix(""))
 
 
 def c_uses(root: Path) -> set[tuple[str, str]]:
     """Return the pairs of units of which the first includes the second, or names a function that the second defines."""
     units = c_units(root)
-    files = {path.name: str(path.relative_to(root).with_suffix("")) for path in root.glob("*/*.*")}
+    files = {path.name: unit_of(path.relative_to(root)) for path in root.glob("*/*.*")}
     owners = {name: unit for unit, text in units.items() for name in DEFINITION.findall(text)}
     used = set()
     for unit, text in units.items():

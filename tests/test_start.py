@@ -24,8 +24,9 @@ print(*sorted(set(sys.modules) - before))
 # Think twice before you add a module: every import takes 0.1 ms or more, and a data class, an Enum or a compiled
 # pattern as much again.
 FROM_CACHE = {
-    "relvm": "data_classes display errors installation model numpy_dtypes quoting tables _binding _native",
+    "relvm": "data_classes display errors installation model numpy_dtypes quoting system tables _binding _native",
     "relvm._native": "lib",
+    "relvm.system": "errors posix",
     "relvm.bytecode": "container decode encode kernel_program program",
     "relvm.compiler": "build_cache build_model disk_cache find_compiler garbage_collection upgrade",
     "relvm.frontend": "model_cache_key onnx_bytes onnx_messages stablehlo_file torch_file",

@@ -69,7 +69,7 @@ SHARED = [
     ("relvm.codegen.kernel_registers", "NO_REGISTER", "kernels/kernel_program.h", r"RVM_NO_REGISTER = (\w+)"),
     ("relvm.bytecode.kernel_printer", "_NO_REGISTER", "kernels/kernel_program.h", r"RVM_NO_REGISTER = (\w+)"),
     ("relvm.aot.metadata_model", "VERSION", "include/relvm_metadata.h", r"#define RVM_METADATA_VERSION (\d+)"),
-    ("relvm.runtime.file_io", "LIBRARY_SECTION", "library/module.c", r"\.pushsection (\.\w+),"),
+    ("relvm.runtime.file_io", "LIBRARY_SECTION", "library/module.c", r"\.section (\.\w+),"),
     ("relvm.aot.hosted.library", "_SYMBOL", "include/relvm.h", r"\b(relvm_aot_library)\b"),
     ("relvm.aot.hosted.library", "_DESCRIPTION", "include/relvm.h", r"\b(relvm_aot_description)\b"),
 ]

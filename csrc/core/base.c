@@ -1,12 +1,10 @@
 /* base.c: allocation with a budget for each thread. */
 #include "base.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#ifndef __wasm__
-#include <sys/mman.h>
-#endif
+
+#include "system.h"
 
 /* Tests build with -DRVM_ALLOCATION_FAILS=function.  It is called before each allocation, which fails if it returns
    nonzero. */
@@ -51,7 +49,7 @@ void rvm_budget_relax(int relaxed) {
 /* Charges a new block to the budget.  The charge is the block's usable size, which is what rvm_free credits. */
 static void *charge(void *block) {
   if (!budget || !block) return block;
-  int64_t size_bytes = (int64_t)malloc_usable_size(block);
+  int64_t size_bytes = (int64_t)rvm_block_bytes(block);
   budget->remaining -= size_bytes;
   *budget->fuel -= size_bytes / 64;
   return block;
@@ -67,7 +65,7 @@ void *rvm_allocate_zeroed(size_t size_bytes) {
 
 void rvm_free(void *block) {
   if (budget && block) {
-    int64_t size_bytes = (int64_t)malloc_usable_size(block);
+    int64_t size_bytes = (int64_t)rvm_block_bytes(block);
     budget->remaining = size_bytes < budget->limit - budget->remaining ? budget->remaining + size_bytes : budget->limit;
   }
   free(block);
@@ -83,21 +81,6 @@ void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_byte
   return grown;
 }
 
-#ifdef __wasm__ /* memory is not mapped: it only grows */
-void *rvm_map(size_t size_bytes) { return RVM_ALLOCATION_FAILS() ? NULL : calloc(1, size_bytes); }
+void *rvm_map(size_t size_bytes) { return RVM_ALLOCATION_FAILS() ? NULL : rvm_pages_map(size_bytes); }
 
-void rvm_unmap(void *block, size_t size_bytes) {
-  (void)size_bytes;
-  free(block);
-}
-#else
-void *rvm_map(size_t size_bytes) {
-  if (RVM_ALLOCATION_FAILS()) return NULL;
-  void *block = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return block == MAP_FAILED ? NULL : block;
-}
-
-void rvm_unmap(void *block, size_t size_bytes) {
-  if (block) munmap(block, size_bytes);
-}
-#endif
+void rvm_unmap(void *block, size_t size_bytes) { rvm_pages_unmap(block, size_bytes); }

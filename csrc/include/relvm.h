@@ -197,6 +197,13 @@ typedef struct rvm_load_options {
   void *release_argument;
 } rvm_load_options;
 
+/* Maps a file into memory for reading.  On Windows, `path` is UTF-8 or, if it is not
+   valid UTF-8, in the code page of the process.  Fails with ARGUMENT_ERROR if the file cannot be
+   opened, is empty, or cannot be mapped.  No other program may shorten the file while it is mapped. */
+rvm_status rvm_file_map(const char *path, const void **bytes, int64_t *size_bytes, rvm_value *error);
+/* Unmaps a file.  `bytes` may be NULL. */
+void rvm_file_unmap(const void *bytes, int64_t size_bytes);
+
 /* Loads and verifies an executable.  `bytes` must be 64-byte aligned, and must stay valid and unchanged while the
    executable exists, because constants are used in place.  Strings, and the elements of bool and of dtypes of less than
    8 bits, are verified.  Other elements are not, because every value is valid. */

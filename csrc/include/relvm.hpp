@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -229,7 +228,7 @@ class Executable {
     Bytes bytes = read(path);
     rvm_load_options options{};
     options.trust_native = trust_native;
-    options.release = std::free;
+    options.release = deallocate;
     options.release_argument = bytes.memory.get();
     rvm_executable *loaded = nullptr;
     Value error;
@@ -246,8 +245,11 @@ class Executable {
   const std::shared_ptr<rvm_executable> &get() const noexcept { return executable_; }
 
  private:
+  static constexpr std::align_val_t alignment{64};
+
+  static void deallocate(void *memory) noexcept { ::operator delete(memory, alignment); }
   struct Free {
-    void operator()(void *memory) const noexcept { std::free(memory); }
+    void operator()(void *memory) const noexcept { deallocate(memory); }
   };
   struct Bytes {
     std::unique_ptr<void, Free> memory;
@@ -256,13 +258,11 @@ class Executable {
 
   /// Reads a file to memory that is aligned as rvm_executable_load needs it.
   static Bytes read(const std::filesystem::path &path) {
-    constexpr std::size_t alignment = 64;
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(path, error);
     if (error) throw Error(RVM_ARGUMENT_ERROR, path.string() + ": " + error.message());
-    const std::size_t room = (static_cast<std::size_t>(size) / alignment + 1) * alignment;
-    Bytes bytes{std::unique_ptr<void, Free>(std::aligned_alloc(alignment, room)), static_cast<std::int64_t>(size)};
-    if (!bytes.memory) throw std::bad_alloc();
+    Bytes bytes{std::unique_ptr<void, Free>(::operator new(static_cast<std::size_t>(size) + 1, alignment)),
+                static_cast<std::int64_t>(size)};
     std::ifstream file(path, std::ios::binary);
     if (!file.read(static_cast<char *>(bytes.memory.get()), static_cast<std::streamsize>(size)))
       throw Error(RVM_ARGUMENT_ERROR, path.string() + ": cannot read the file");

@@ -2,20 +2,29 @@
    module.rvm is the executable. */
 #include "relvm.h"
 
-/* The executable is in a separate section, which relvm/runtime/elf.py finds.  It is aligned as rvm_executable_load
-   requires. */
-__asm__(
-    ".pushsection .relvm, \"a\", %progbits\n"
-    ".balign 64\n"
-    ".globl relvm_module_start, relvm_module_end\n"
-    ".hidden relvm_module_start, relvm_module_end\n"
-    "relvm_module_start:\n"
-    ".incbin \"module.rvm\"\n"
-    "relvm_module_end:\n"
-    ".popsection\n");
+/* The executable is in a separate section, which relvm/runtime/elf.py finds in ELF libraries.  It is aligned as
+   rvm_executable_load requires. */
+#define START "relvm_module_start"
+#define END "relvm_module_end"
+#if defined(__ELF__)
+#define SECTION ".section .relvm, \"a\", %progbits\n"
+#define LOCAL(name) ".globl " name "\n.hidden " name "\n"
+#elif defined(__MACH__)
+#define SECTION ".section __TEXT,__relvm\n"
+#define LOCAL(name) ".private_extern " name "\n"
+#else /* COFF, where every global symbol that is not written in C would be exported */
+#define SECTION ".section .relvm, \"dr\"\n"
+#define LOCAL(name) ""
+#endif
+__asm__(SECTION ".balign 64\n" LOCAL(START) LOCAL(END) START
+        ":\n"
+        ".incbin \"module.rvm\"\n" END
+        ":\n"
+        ".text\n");
 
-extern const unsigned char relvm_module_start[] __attribute__((visibility("hidden")));
-extern const unsigned char relvm_module_end[] __attribute__((visibility("hidden")));
+#define HIDDEN __attribute__((visibility("hidden")))
+extern const unsigned char relvm_module_start[] __asm__(START) HIDDEN;
+extern const unsigned char relvm_module_end[] __asm__(END) HIDDEN;
 
 rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error) {
   const rvm_load_options options = {.trust_native = 1}; /* the caller already runs native code of the same library */

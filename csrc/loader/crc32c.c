@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "system.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #elif defined(__aarch64__)
 #include <arm_acle.h>
-#include <sys/auxv.h>
 #endif
 
 /* Adds bytes to a checksum, 4 bits at a time with a table.  `crc` and the result are complements of checksums. */
@@ -35,7 +35,7 @@ static uint32_t crc_by_nibbles(uint32_t crc, const unsigned char *bytes, int64_t
 #define CRC_TARGET __attribute__((target("+crc")))
 #define CRC_WORD(crc, word) __crc32cd(crc, word)
 #define CRC_BYTE(crc, byte) __crc32cb(crc, byte)
-#define CRC_IN_HARDWARE() (getauxval(AT_HWCAP) & 1 << 7 /* HWCAP_CRC32 */)
+#define CRC_IN_HARDWARE() rvm_has_crc32c()
 #endif
 
 #ifdef CRC_TARGET

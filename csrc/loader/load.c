@@ -509,7 +509,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
                        rvm_value *error) {
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
   if (!executable) return rvm_out_of_memory(error);
-  executable->library.descriptor = -1;
+  executable->library = (rvm_library)RVM_LIBRARY_CLOSED;
   atomic_init(&executable->users, 1);
   executable->is_only_checked = options && options->check_only;
   executable->may_be_elsewhere = options && options->elsewhere;
@@ -557,6 +557,17 @@ static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rv
              ? BAD(error, "loading needs more memory than is allowed for a file of %lld bytes", (long long)size_bytes)
              : status;
 }
+
+rvm_status rvm_file_map(const char *path, const void **bytes, int64_t *size_bytes, rvm_value *error) {
+  RVM_EXPECT_POINTER(path, error);
+  RVM_EXPECT_POINTER(bytes, error);
+  RVM_EXPECT_POINTER(size_bytes, error);
+  char reason[RVM_REASON_BYTES];
+  *bytes = rvm_path_map(path, size_bytes, reason);
+  return *bytes ? RVM_OK : rvm_fail(error, RVM_ARGUMENT_ERROR, "cannot map the file %s: %s", path, reason);
+}
+
+void rvm_file_unmap(const void *bytes, int64_t size_bytes) { rvm_path_unmap(bytes, size_bytes); }
 
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error) {

@@ -1,10 +1,9 @@
 /* objects.c: implements the types Objects and Reference (objects.h). */
 #include "objects.h"
 
-#include <sched.h>
 #include <structmember.h>
 
-#include "clock.h"
+#include "system.h"
 #include "private_tensor.h"
 
 Hooks relvm_hooks;
@@ -50,7 +49,7 @@ int relvm_enter(Objects *objects, PyObject *subject) {
   int32_t entered;
   while ((entered = rvm_machine_enter(objects->machine)) < 0) {
     /* Release the GIL, because the thread inside the machine may be waiting for it. */
-    Py_BEGIN_ALLOW_THREADS sched_yield();
+    Py_BEGIN_ALLOW_THREADS rvm_thread_yield();
     Py_END_ALLOW_THREADS
   }
   if (!entered) {

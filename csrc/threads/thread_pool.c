@@ -9,18 +9,12 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
   part(shared, 0, count);
 }
 #else
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "thread_pool.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "base.h"
-#include "clock.h"
+#include "system.h"
 
 enum {
   PARTS_PER_THREAD = 4,      /* parts of a loop for each thread, at most; more than one balances the load */
@@ -28,7 +22,7 @@ enum {
   SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
   SPINS_PER_LOOK = 64,       /* spins between two looks at the clock, while a worker waits for a loop */
   SPINS_PER_YIELD =
-      4096 /* spins between two calls of sched_yield, while the thread that runs a loop waits for the workers */
+      4096 /* spins between two calls of rvm_thread_yield, while the thread that runs a loop waits for the workers */
 };
 
 /* The gate packs the loop's number (32 bits), the number of workers that may still join (16), and the number of
@@ -39,12 +33,12 @@ enum {
 #define INSIDE(gate) ((gate) & 0xffffu)
 
 static struct {
-  pthread_mutex_t owner; /* held by the thread that runs a loop; guards `threads` and `count` */
-  pthread_t threads[RVM_MAX_THREADS];
+  rvm_mutex owner; /* held by the thread that runs a loop; guards `threads` and `count` */
+  rvm_thread threads[RVM_MAX_THREADS];
   int32_t count;
   _Atomic(uint64_t) gate;
-  pthread_mutex_t sleep_lock; /* held while a worker decides to sleep, and while workers are woken */
-  pthread_cond_t wake;
+  rvm_mutex sleep_lock; /* held while a worker decides to sleep, and while workers are woken */
+  rvm_condition wake;
   atomic_int asleep; /* number of sleeping workers */
   atomic_int ends;   /* 1 if the workers must end */
   /* The current loop.  Does not change while a worker is inside or may join. */
@@ -52,8 +46,7 @@ static struct {
   const void *shared;
   int64_t total, step;   /* iterations of the loop and of a part */
   _Atomic(int64_t) next; /* first iteration of the next part */
-} pool = {
-    .owner = PTHREAD_MUTEX_INITIALIZER, .sleep_lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} pool = {.owner = RVM_MUTEX_INITIAL, .sleep_lock = RVM_MUTEX_INITIAL, .wake = RVM_CONDITION_INITIAL};
 
 static void relax(void) {
 #if defined(__x86_64__)
@@ -91,17 +84,16 @@ static void await_loop(uint32_t done) {
       relax();
     }
   } while (rvm_clock_now() - start < SPIN_NANOSECONDS);
-  pthread_mutex_lock(&pool.sleep_lock);
+  rvm_mutex_lock(&pool.sleep_lock);
   atomic_fetch_add(&pool.asleep, 1);
-  while (!has_loop(done) && !atomic_load(&pool.ends)) pthread_cond_wait(&pool.wake, &pool.sleep_lock);
+  while (!has_loop(done) && !atomic_load(&pool.ends)) rvm_condition_wait(&pool.wake, &pool.sleep_lock);
   atomic_fetch_sub(&pool.asleep, 1);
-  pthread_mutex_unlock(&pool.sleep_lock);
+  rvm_mutex_unlock(&pool.sleep_lock);
 }
 
 /* The main function of a worker. */
-static void *work(void *unused) {
+static void work(void) {
   uint32_t done = 0;
-  (void)unused;
   while (!atomic_load(&pool.ends)) {
     await_loop(done);
     uint64_t gate = atomic_load(&pool.gate);
@@ -112,22 +104,21 @@ static void *work(void *unused) {
       done = LOOP(gate);
     }
   }
-  return NULL;
 }
 
 static void wake_all(void) {
   if (atomic_load(&pool.asleep) == 0) return;
-  pthread_mutex_lock(&pool.sleep_lock);
-  pthread_cond_broadcast(&pool.wake);
-  pthread_mutex_unlock(&pool.sleep_lock);
+  rvm_mutex_lock(&pool.sleep_lock);
+  rvm_condition_wake_all(&pool.wake);
+  rvm_mutex_unlock(&pool.sleep_lock);
 }
 
 /* ---- the pool ---- */
 
 /* Resets the pool in the child process of a fork, which has no workers. */
 static void reset_pool(void) {
-  pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t no_waiters = PTHREAD_COND_INITIALIZER;
+  const rvm_mutex unlocked = RVM_MUTEX_INITIAL;
+  const rvm_condition no_waiters = RVM_CONDITION_INITIAL;
   pool.owner = pool.sleep_lock = unlocked;
   pool.wake = no_waiters;
   pool.count = 0;
@@ -135,33 +126,24 @@ static void reset_pool(void) {
   atomic_store(&pool.asleep, 0);
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, reset_pool); }
-
 /* Ends the workers when the library is unloaded or the process exits. */
-static __attribute__((destructor)) void end_workers(void) {
-  if (pthread_mutex_trylock(&pool.owner) != 0) return;
+static RVM_BEFORE_UNLOAD void end_workers(void) {
+  if (!rvm_mutex_try_lock(&pool.owner)) return;
   atomic_store(&pool.ends, 1);
-  pthread_mutex_lock(&pool.sleep_lock);
-  pthread_cond_broadcast(&pool.wake);
-  pthread_mutex_unlock(&pool.sleep_lock);
-  while (pool.count > 0) pthread_join(pool.threads[--pool.count], NULL);
-  pthread_mutex_unlock(&pool.owner);
+  rvm_mutex_lock(&pool.sleep_lock);
+  rvm_condition_wake_all(&pool.wake);
+  rvm_mutex_unlock(&pool.sleep_lock);
+  while (pool.count > 0) rvm_thread_join(pool.threads[--pool.count]);
+  rvm_mutex_unlock(&pool.owner);
 }
 
-/* Creates workers until there are `count` or creation fails.  Workers block all signals, so that the program's own
-   threads handle them. */
+/* Creates workers until there are `count` or creation fails. */
 static void grow(int32_t count) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_attr_t attributes;
-  sigset_t all, previous;
-  if (pool.count >= count || atomic_load(&pool.ends) || pthread_attr_init(&attributes) != 0) return;
-  pthread_once(&once, watch_forks);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  while (pool.count < count && pthread_create(&pool.threads[pool.count], &attributes, work, NULL) == 0) pool.count++;
-  pthread_sigmask(SIG_SETMASK, &previous, NULL);
-  pthread_attr_destroy(&attributes);
+  static int watches_forks; /* guarded by pool.owner */
+  if (pool.count >= count || atomic_load(&pool.ends)) return;
+  if (!watches_forks) rvm_watch_forks(NULL, NULL, reset_pool);
+  watches_forks = 1;
+  while (pool.count < count && rvm_thread_start(&pool.threads[pool.count], work, STACK_BYTES)) pool.count++;
 }
 
 /* Runs a loop in parts of `step` iterations on the calling thread and at most `helpers` workers, and returns when all
@@ -181,12 +163,12 @@ static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64
   while (!atomic_compare_exchange_weak(&pool.gate, &gate, gate - OPENINGS(gate))) continue;
   for (int32_t i = 1; INSIDE(atomic_load(&pool.gate)) != 0; i++) {
     relax();
-    if (i % SPINS_PER_YIELD == 0) sched_yield();
+    if (i % SPINS_PER_YIELD == 0) rvm_thread_yield();
   }
 }
 
 void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain) {
-  if (threads <= 1 || count / 2 < grain || pthread_mutex_trylock(&pool.owner) != 0) {
+  if (threads <= 1 || count / 2 < grain || !rvm_mutex_try_lock(&pool.owner)) {
     part(shared, 0, count);
     return;
   }
@@ -200,6 +182,6 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
     run_shared(threads - 1, part, shared, count, (count + parts - 1) / parts);
   else
     part(shared, 0, count);
-  pthread_mutex_unlock(&pool.owner);
+  rvm_mutex_unlock(&pool.owner);
 }
 #endif

@@ -1,14 +1,9 @@
 /* lifecycle.c: creates and releases machines. */
 #include "cold.h"
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall */
-#endif
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "clock.h"
+#include "system.h"
 #include "debugger.h"
 #include "interpreter.h"
 #include "kernel_interpreter.h"
@@ -111,21 +106,12 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
-/* Fills `size_bytes` with random bytes of the system.  Returns 0 if the system has none. */
-static int fill_random(void *bytes, size_t size_bytes) {
-#ifdef SYS_getrandom /* called directly, because glibc has the functions getrandom and getentropy since 2.25 only */
-  return syscall(SYS_getrandom, bytes, size_bytes, 0) == (long)size_bytes;
-#else
-  return getentropy(bytes, size_bytes) == 0;
-#endif
-}
-
-/* Seeds the machine's random numbers from the system.  On kernels without getrandom, uses a counter and the clock.  The
+/* Seeds the machine's random numbers from the system.  If the system has none, uses a counter and the clock.  The
    seed must not depend on an address, which a program could infer from the numbers. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t fallback = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (!fill_random(&machine->random, sizeof machine->random)) machine->random = fallback;
+  if (!rvm_random_bytes(&machine->random, sizeof machine->random)) machine->random = fallback;
 }
 
 /* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was

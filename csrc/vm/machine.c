@@ -1,15 +1,10 @@
 /* machine.c: controls which thread is inside a machine, and keeps runs within their limits.  `owner` is the lock: only
    the thread that it names may access the members of a machine that are not atomic. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for pthread_getattr_np */
-#endif
 #include "machine.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
-#include "clock.h"
+#include "system.h"
 
 /* ---- identity of threads, random numbers, upgrades ---- */
 
@@ -97,32 +92,16 @@ static void apply_upgrades(rvm_machine *machine) {
    the space themselves (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
-#ifdef __wasm__
-/* The bounds of the C stack, which the linker defines. */
-extern const char __stack_low[], __stack_high[]; /* NOLINT(bugprone-reserved-identifier) */
-
-static void set_stack_bounds(rvm_machine_head *head) {
-  const size_t size_bytes = (size_t)((uintptr_t)__stack_high - (uintptr_t)__stack_low);
-  head->stack_start = __stack_low;
-  head->lowest = __stack_low + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
-}
-#else
 /* Sets the bounds of this thread's C stack: its lowest address, and the lowest address at which a call may begin. */
 static void set_stack_bounds(rvm_machine_head *head) {
-  static _Thread_local char *start, *lowest;
-  pthread_attr_t attributes;
-  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* fails only without memory */
-    void *address = NULL;
-    size_t size_bytes;
-    pthread_attr_getstack(&attributes, &address, &size_bytes);
-    pthread_attr_destroy(&attributes);
-    start = address;
-    lowest = start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
+  static _Thread_local const char *start, *lowest;
+  if (!lowest) {
+    const size_t size_bytes = rvm_thread_stack(&start);
+    if (size_bytes > 0) lowest = start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
   }
   head->stack_start = start;
   head->lowest = lowest;
 }
-#endif
 
 /* Enters the machine and returns 1.  `briefly` is BRIEFLY or 0, and is stored in `owner` with the thread.  Returns 0 if
    another thread is inside, or -1 if another thread is inside briefly. */
@@ -150,7 +129,7 @@ int32_t rvm_machine_enter(rvm_machine *machine) {
    inside, not briefly. */
 static int32_t enter_or_wait(rvm_machine *machine) {
   int32_t entered;
-  while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
+  while ((entered = try_to_enter(machine, 0)) < 0) rvm_thread_yield();
   return entered;
 }
 

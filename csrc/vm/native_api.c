@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "call.h"
-#include "clock.h"
+#include "system.h"
 #include "cpu.h"
 #include "debugger.h"
 #include "private_tensor.h"

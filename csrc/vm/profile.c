@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "clock.h"
+#include "system.h"
 #include "dtype.h"
 #include "machine.h"
 

@@ -3,11 +3,11 @@
 
 #include "registry.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "errors.h"
 #include "executable.h"
+#include "system.h"
 
 typedef struct entry {
   char *name;
@@ -16,17 +16,15 @@ typedef struct entry {
 } entry;
 
 /* The registered functions, sorted by name.  Guarded by `lock`. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static rvm_mutex lock = RVM_MUTEX_INITIAL;
 static entry *entries;
 static int32_t entry_count, entry_capacity;
 
-#ifndef __wasm__ /* no processes */
-/* The handlers of pthread_atfork.  The parent holds the lock during a fork, so that the table of the child is
+/* The handlers of forks.  The parent holds the lock during a fork, so that the table of the child is
    consistent.  Both processes release the lock afterwards. */
-static void lock_table(void) { pthread_mutex_lock(&lock); }
-static void unlock_table(void) { pthread_mutex_unlock(&lock); }
-static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
-#endif
+static void lock_table(void) { rvm_mutex_lock(&lock); }
+static void unlock_table(void) { rvm_mutex_unlock(&lock); }
+static __attribute__((constructor)) void watch_forks(void) { rvm_watch_forks(lock_table, unlock_table, unlock_table); }
 
 static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
 #define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_BUILTIN_PREFIX #name,
@@ -67,13 +65,13 @@ int32_t rvm_function_find(const char *name, rvm_packed_function *function, void 
   *function = number < 0 ? NULL : rvm_builtins[number];
   if (number >= 0) return *function != NULL;
   int32_t found;
-  pthread_mutex_lock(&lock);
+  rvm_mutex_lock(&lock);
   int32_t position = entry_position(name, &found);
   if (found) {
     *function = entries[position].function;
     *self = entries[position].self;
   }
-  pthread_mutex_unlock(&lock);
+  rvm_mutex_unlock(&lock);
   return found;
 }
 
@@ -121,9 +119,9 @@ rvm_status rvm_register(const char *name, rvm_packed_function function, void *se
   char *copy = rvm_allocate(name_bytes);
   if (!copy) return rvm_out_of_memory(error);
   memcpy(copy, name, name_bytes);
-  pthread_mutex_lock(&lock);
+  rvm_mutex_lock(&lock);
   rvm_status status = entry_put(copy, function, self, replace, error);
-  pthread_mutex_unlock(&lock);
+  rvm_mutex_unlock(&lock);
   if (status) rvm_free(copy);
   return status;
 }
@@ -131,7 +129,7 @@ rvm_status rvm_register(const char *name, rvm_packed_function function, void *se
 rvm_status rvm_unregister(const char *name, rvm_value *error) {
   RVM_EXPECT_POINTER(name, error);
   int32_t found;
-  pthread_mutex_lock(&lock);
+  rvm_mutex_lock(&lock);
   int32_t position = entry_position(name, &found);
   if (found) {
     rvm_free(entries[position].name);
@@ -143,7 +141,7 @@ rvm_status rvm_unregister(const char *name, rvm_value *error) {
     entries = NULL;
     entry_capacity = 0;
   }
-  pthread_mutex_unlock(&lock);
+  rvm_mutex_unlock(&lock);
   return found ? RVM_OK : rvm_fail_unknown(name, error);
 }
 
@@ -204,9 +202,9 @@ rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
     for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);
-    pthread_mutex_lock(&lock);
+    rvm_mutex_lock(&lock);
     for (int32_t i = 0; i < entry_count; i++) near_add(&nearest, name, entries[i].name);
-    pthread_mutex_unlock(&lock);
+    rvm_mutex_unlock(&lock);
   }
   const char *listed[NEAR_COUNT] = {"", "", ""};
   for (int32_t i = 0; i < nearest.count; i++) listed[i] = nearest.name[i];

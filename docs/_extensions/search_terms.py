@@ -110,10 +110,12 @@ platforms
     platforms, supported platforms, android, ios, iphone, operating system, risc-v
 platforms#browser
     browser, webassembly, wasm, javascript, node.js
-platforms#mac-and-windows
-    windows, mac, macos, apple silicon, wsl
+platforms#mac
+    mac, macos, apple silicon
 platforms#raspberry-pi
     raspberry, raspberry pi, arm, arm64, aarch64, jetson
+platforms#windows
+    windows, dll, wine, mingw
 pytorch
     torch, pytorch, torch.onnx.export, export a model, convert, convert a model, tensorflow, keras
 quantize

@@ -29,18 +29,19 @@ static const struct {
                   {"<u8", RVM_DTYPE_u64},  {"<f2", RVM_DTYPE_f16}, {"<f4", RVM_DTYPE_f32}, {"<f8", RVM_DTYPE_f64}};
 enum { NPY_DTYPES = sizeof npy_dtypes / sizeof *npy_dtypes };
 
-/* Reads a file into a new block, aligned as rvm_executable_load requires. */
-static rvm_status read_file(const char *path, void **bytes, int64_t *size_bytes, rvm_value *error) {
+/* Reads a file into a new block.  `bytes` is in the block, and aligned as rvm_executable_load requires. */
+static rvm_status read_file(const char *path, void **block, void **bytes, int64_t *size_bytes, rvm_value *error) {
   FILE *file = fopen(path, "rb");
   if (!file) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: cannot open the file", path);
   long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
   rvm_status status = RVM_OK;
-  *bytes = size < 0 ? NULL : aligned_alloc(ALIGNMENT, ((size_t)size + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
-  if (!*bytes) {
+  *block = size < 0 ? NULL : malloc((size_t)size + ALIGNMENT);
+  if (*block) *bytes = (char *)*block + (ALIGNMENT - (uintptr_t)*block % ALIGNMENT);
+  if (!*block) {
     status = rvm_fail(error, RVM_OUT_OF_MEMORY, "%s: cannot read the file into memory", path);
   } else if (fseek(file, 0, SEEK_SET) != 0 || fread(*bytes, 1, (size_t)size, file) != (size_t)size) {
     status = rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: cannot read the file", path);
-    free(*bytes);
+    free(*block);
   }
   *size_bytes = size;
   fclose(file);
@@ -106,12 +107,12 @@ static rvm_status parse_argument(const char *text, rvm_value *result) {
   if (*text && *end == '\0') return RVM_OK;
   *result = (rvm_value){.tag = RVM_TAG_FLOAT, .as.f = strtod(text, &end)};
   if (*text && *end == '\0') return RVM_OK;
-  void *bytes;
+  void *block, *bytes;
   int64_t size_bytes;
-  rvm_status status = read_file(text, &bytes, &size_bytes, result);
+  rvm_status status = read_file(text, &block, &bytes, &size_bytes, result);
   if (status) return status;
   status = parse_npy(text, bytes, size_bytes, result);
-  free(bytes);
+  free(block);
   return status;
 }
 
@@ -212,11 +213,11 @@ int main(int argument_count, char **arguments) {
     fprintf(stderr, "usage: %s MODEL.rvm FUNCTION OUTPUT [INPUT.npy | NUMBER]...\n", arguments[0]);
     return 2;
   }
-  void *bytes = NULL;
+  void *block, *bytes;
   int64_t size_bytes;
   rvm_value error = {.tag = RVM_TAG_NIL};
   rvm_executable *executable = NULL;
-  rvm_status status = read_file(arguments[1], &bytes, &size_bytes, &error);
+  rvm_status status = read_file(arguments[1], &block, &bytes, &size_bytes, &error);
   if (!status) {
     rvm_load_options options = {.check_data = 1};
     status = rvm_executable_load(bytes, size_bytes, &options, &executable, &error);
@@ -227,7 +228,7 @@ int main(int argument_count, char **arguments) {
     }
     if (!status) status = run(executable, arguments + 2, argument_count - 2, &error);
     rvm_executable_release(executable);
-    free(bytes);
+    free(block);
   }
   if (status) fprintf(stderr, "error: %s\n", error.as.error->message);
   rvm_value_release(&error);

@@ -3,13 +3,9 @@
  *     relvm_run FILE.rvm FUNCTION [ARGUMENT...]
  *
  * An argument is an int (7), a float (0.5) or a tensor type (f32[2,3]).  Tensors are filled with 0, 1, 2, ... */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "relvm.h"
 
@@ -130,27 +126,18 @@ int main(int argument_count, char **arguments) {
     fprintf(stderr, "usage: %s FILE.rvm FUNCTION [ARGUMENT...]\n", arguments[0]);
     return 2;
   }
-  int descriptor = open(arguments[1], O_RDONLY);
-  struct stat file;
-  if (descriptor < 0 || fstat(descriptor, &file) != 0) {
-    perror(arguments[1]);
-    return 2;
-  }
-  void *bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  close(descriptor);
-  if (bytes == MAP_FAILED) {
-    perror(arguments[1]);
-    return 2;
-  }
   rvm_executable *executable = NULL;
+  const void *bytes = NULL;
+  int64_t size_bytes;
   rvm_value result = {.tag = RVM_TAG_NIL};
+  rvm_status status = rvm_file_map(arguments[1], &bytes, &size_bytes, &result);
   rvm_load_options options = {.trust_native = 1};
-  rvm_status status = rvm_executable_load(bytes, file.st_size, &options, &executable, &result);
+  if (!status) status = rvm_executable_load(bytes, size_bytes, &options, &executable, &result);
   if (status == RVM_UNSUPPORTED) { /* such as native code for another processor: the portable program has none */
     fprintf(stderr, "%s; loading the portable program\n", result.as.error->message);
     rvm_value_release(&result);
     options.portable = 1;
-    status = rvm_executable_load(bytes, file.st_size, &options, &executable, &result);
+    status = rvm_executable_load(bytes, size_bytes, &options, &executable, &result);
   }
   if (!status) status = run(executable, arguments[2], arguments + 3, argument_count - 3, &result);
   if (status) {
@@ -160,6 +147,6 @@ int main(int argument_count, char **arguments) {
   fprintf(status ? stderr : stdout, "\n");
   rvm_value_release(&result);
   rvm_executable_release(executable);
-  munmap(bytes, (size_t)file.st_size);
+  rvm_file_unmap(bytes, size_bytes);
   return status != RVM_OK;
 }

@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
 from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError
+from relvm.system import processor_seconds
 from relvm.vm import VirtualMachine
 
 _BLOCKS = 7
@@ -140,11 +140,7 @@ def _processor_times() -> tuple[float, float, float]:
 
     The last one is 0 if the system is not Linux, because only Linux states it.
     """
-    whole = 0.0
-    with contextlib.suppress(OSError, ValueError):
-        user, nice, system, _idle, _waiting, *others = map(int, Path("/proc/stat").read_text().split()[1:9])
-        whole = (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
-    return time.perf_counter(), time.process_time(), whole
+    return time.perf_counter(), time.process_time(), processor_seconds()
 
 
 def _share_of_others(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:

@@ -15,6 +15,8 @@ from relvm.compiler.webassembly import export_module
 from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
+LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")  # of shared libraries for C programs
+
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm compile model.onnx --exec-mode compiled -o model.rvm"
@@ -25,8 +27,8 @@ def add_arguments(parser: Parser) -> None:
         required=True,
         type=file_name,
         metavar="MODEL.rvm",
-        help="file to write; .so makes a shared library for C programs, .wasm a WebAssembly module for --target wasm32 "
-        "or bytecode, and .a a static library (--selective)",
+        help="file to write; .so, .dll or .dylib makes a shared library for C programs, .wasm a WebAssembly module for "
+        "--target wasm32 or bytecode, and .a a static library (--selective)",
     )
     parser.add_argument(
         "--selective",
@@ -50,10 +52,10 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Build a model, and write the executable, or a library or WebAssembly module that contains it."""
     suffix = Path(options.output).suffix
-    if suffix not in (*EXECUTABLE_SUFFIXES, ".wasm", ".a"):
+    if suffix not in (*EXECUTABLE_SUFFIXES, *LIBRARY_SUFFIXES, ".wasm", ".a"):
         raise RelvmFormatError(
-            f"-o {options.output}: expected a file ending in .rvm, .so for a shared library, .wasm for a WebAssembly"
-            " module, or .a for a static library"
+            f"-o {options.output}: expected a file ending in .rvm, .so, .dll or .dylib for a shared library, .wasm for"
+            " a WebAssembly module, or .a for a static library"
         )
     if options.selective != (suffix == ".a"):
         raise RelvmArgumentError(
@@ -72,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     executable = build_file(options, options.exec_mode, debug=options.debug, portable=portable)
     if options.selective:
         export_selective(executable, options.output)
-    elif suffix == ".so":
+    elif suffix in LIBRARY_SUFFIXES:
         export_library(executable, options.output)
     elif is_module:
         export_module(executable, options.output)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -25,6 +23,7 @@ from relvm.cli.output import complain, has_progress, note
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+from relvm.system import block_interrupts, processor_count
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -71,7 +70,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a function of a model on files, in processes of this machine or on a cluster.  Return 1 if a file failed."""
-    processes = _processors() if options.workers is None else options.workers
+    processes = processor_count() if options.workers is None else options.workers
     executable = load_or_build(options)
     written = skipped = failed = 0
     with _client(options.scheduler, processes, options.retries) as client:
@@ -126,19 +125,11 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
     # therefore start with SIGINT blocked, and keep this mask.  In this process, the mask is restored when the cluster
     # exists and can be closed.  The resource tracker must run before, because starting it would reset the mask.
     resource_tracker.ensure_running()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        with (
-            dask.config.set({"distributed.scheduler.allowed-failures": retries}),
-            LocalCluster(n_workers=processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
-            Client(cluster) as client,
-        ):
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            yield client
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # if the cluster could not be started
-
-
-def _processors() -> int:
-    """Return the number of processors that this process is allowed to use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with (
+        block_interrupts() as unblock,
+        dask.config.set({"distributed.scheduler.allowed-failures": retries}),
+        LocalCluster(n_workers=processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
+        Client(cluster) as client,
+    ):
+        unblock()
+        yield client

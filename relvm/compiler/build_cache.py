@@ -7,7 +7,6 @@ modules, the key would be a hash of the whole module.  Computing the hash takes 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -24,10 +23,9 @@ from relvm.installation import has_compiler, record_row
 from relvm.runtime.cache_folder import CacheFolder, open_cache
 from relvm.runtime.executable import Executable, LoadPolicy
 from relvm.runtime.file_io import map_cached
+from relvm.system import try_lock
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from relvm.compiler.target import Target
     from relvm.ir.expr import Module
 
@@ -59,7 +57,7 @@ class CacheEntry:
         This test takes less time than computing the digest of the sources.
         """
         with contextlib.suppress(OSError), cache.folder(_KIND) as folder:
-            return any(name.startswith(self.prefix) for name in os.listdir(folder))
+            return any(name.startswith(self.prefix) for name in folder.names())
         return False
 
 
@@ -128,7 +126,7 @@ def cached_executable(entry: CacheEntry) -> Executable | None:
             if content is None:
                 return None
             executable = Executable(content, LoadPolicy(), where=path)
-            record_use(file)
+            record_use(_KIND, name)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
     return executable
@@ -147,18 +145,10 @@ def lock_entry(entry: CacheEntry, expect_wanted: Callable[[], None] = lambda: No
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(open_cache(create=True).create("claims", entry.name or entry.prefix))
-            while not _try_lock(file):  # the lock is released when the file is closed or the process ends
+            while not try_lock(file):  # the lock is released when the file is closed or the process ends
                 expect_wanted()
                 time.sleep(_LOCK_INTERVAL)
         yield
-
-
-def _try_lock(file: BufferedReader) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.cache_folder import open_cache
+from relvm.system import watch_forks
 
 if TYPE_CHECKING:
-    from io import BufferedReader
+    pass
 
 _DEFAULT_BYTES = 2_000_000_000
 _REMAINING_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
@@ -62,16 +63,16 @@ def read(kind: str, name: str) -> bytes | None:
             content = file.read()
             if not content.endswith(suffix):
                 return None
-            record_use(file)
+            record_use(kind, name)
     except OSError:
         return None
     return content[: -len(suffix)]
 
 
-def record_use(file: BufferedReader) -> None:
-    """Set the time of the last use of an open cache file to now, so that it is removed later than others."""
+def record_use(kind: str, name: str) -> None:
+    """Set the time of the last use of a cache file to now, so that it is removed later than others."""
     with contextlib.suppress(OSError):
-        os.utime(file.fileno())
+        open_cache().touch(kind, name)
 
 
 def write(kind: str, name: str, content: bytes | memoryview) -> None:
@@ -111,7 +112,7 @@ def _reset_in_child() -> None:
 
 
 atexit.register(_finish_writing)
-os.register_at_fork(after_in_child=_reset_in_child)
+watch_forks(in_child=_reset_in_child)
 
 
 def limit_bytes() -> int:

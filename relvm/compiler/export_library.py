@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.compiler.toolchain import GUARDS, LINKED_SAFELY, compile_runtime, run_compiler
+from relvm.compiler.toolchain import GUARDS, compile_runtime, linker_flags, run_compiler, target_system
 from relvm.errors import expect_type
 from relvm.runtime.child_processes import temporary_folder
 from relvm.runtime.executable import Executable
@@ -15,6 +15,7 @@ from relvm.runtime.file_io import complete_file
 from relvm.tables import csrc_directory, include_flags
 
 _FLAGS = ("-std=gnu11", "-O2", "-ffp-contract=off", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRVM_SHARED")
+_LIBRARIES = {"linux": ("-lpthread", "-ldl", "-lm"), "macos": (), "windows": ()}  # those that the runtime uses
 
 
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
@@ -22,6 +23,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
 
     The library exports the functions that csrc/include/relvm.h declares.  The function `relvm_module_load` loads the
     executable.  The library depends on the C library only.
+    It is for the system that the C compiler compiles for: Linux, macOS or Windows.
 
     Each such library contains its own runtime.  A program that uses several of them must therefore open them with
     dlopen.  The program must call rvm_register for each packed function that is not a builtin, including those of
@@ -55,25 +57,25 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     flags = [*_FLAGS, *GUARDS]
     if not any(program.exact_fma for program in programs):
         flags.append("-DRVM_WITHOUT_EXACT_FMA")
-    name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
+    system, name = target_system(compiler), Path(path).name
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
         executable.save(folder / "module.rvm")
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():
             units.append(folder / file)
             units[-1].write_bytes(content)
-        linked = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, *name]
-        arguments = [
-            *flags,
-            *include_flags(),
-            *linked,
-            *map(str, units),
-            "-lpthread",
-            "-ldl",
-            "-lm",
-            "-o",
-            "library.so",
-        ]
+        linked = [*linker_flags(compiler), *_name_options(system, name), *map(str, units), *_LIBRARIES[system]]
+        output = folder / "out" / name  # a DLL contains the name under which it was linked
+        output.parent.mkdir()
+        arguments = [*flags, *include_flags(), *linked, "-o", str(output)]
         run_compiler(compiler, arguments, folder)
-        partial.write_bytes((folder / "library.so").read_bytes())
-        shutil.copymode(folder / "library.so", partial)
+        partial.write_bytes(output.read_bytes())
+        shutil.copymode(output, partial)
+
+
+def _name_options(system: str, name: str) -> tuple[str, ...]:
+    """Return the linker's options for the name under which programs look for a library."""
+    if system == "windows":
+        return ()
+    option, value = ("-soname", name) if system == "linux" else ("-install_name", f"@rpath/{name}")
+    return ("-Xlinker", option, "-Xlinker", value)

@@ -13,6 +13,7 @@ import sys
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmToolchainError
+from relvm.system import split_command
 
 
 @value_record
@@ -27,19 +28,30 @@ class Compiler:
 
     @property
     def is_zig(self) -> bool:
-        """Whether the compiler is zig cc, as a program or as the Python package ziglang."""
-        return self.command[-1] == "cc" and any("zig" in os.path.basename(word) for word in self.command[:-1])
+        """Whether the compiler is zig cc, as a program or as the Python package ziglang, with or without options."""
+        program, found, _ = _partition(self.command, "cc")
+        return found and any("zig" in os.path.basename(word) for word in program)
+
+    def tool(self, name: str) -> Compiler:
+        """Return another tool of zig, such as its archiver `ar`, without the options of the compiler."""
+        return Compiler((*_partition(self.command, "cc")[0], name), self.version)
+
+
+def _partition(words: tuple[str, ...], separator: str) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """Partition a command, like str.partition."""
+    if separator not in words:
+        return words, False, ()
+    place = words.index(separator)
+    return words[:place], True, words[place + 1 :]
 
 
 @functools.lru_cache(maxsize=8)
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
     if setting == "none":
         return None
-    import shlex  # a start from the cache does not need it
-
     chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
     try:
-        words = tuple(shlex.split(chosen or ""))
+        words = tuple(split_command(chosen or ""))
     except ValueError as error:
         raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
     candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), *_packages()]
@@ -63,7 +75,9 @@ def _find_first(commands: tuple[tuple[str, ...], ...], path: str | None) -> Comp
     for command in commands:
         if not shutil.which(command[0], path=path):
             continue
-        shown = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        shown = subprocess.run(
+            [*command, "--version"], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL
+        )
         version = (shown.stdout or shown.stderr).partition("\n")[0]
         if shown.returncode == 0 or version.startswith("tcc "):
             return Compiler(command, version)

@@ -76,7 +76,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
         executable.save(folder / "module.rvm")
         uses = "".join(f"#define RVM_USES_{name} ~,\n" for name in sorted(set(_used_names(program))))
-        (folder / _HEADER).write_text(uses)
+        (folder / _HEADER).write_text(uses, encoding="utf-8")
         others = [source for source in runtime_sources() if source.stem not in _SELECTING]
         names = ["module.o", *(f"{name}.o" for name in _SELECTING)]
         for file, content in compile_files(compiler, {source: tuple(flags) for source in others}).items():
@@ -96,7 +96,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
 def _archiver(compiler: Compiler) -> Compiler:
     """Return the archiver that belongs to a compiler, or the one of the system."""
     if compiler.is_zig:
-        return Compiler((*compiler.command[:-1], "ar"), compiler.version)
+        return compiler.tool("ar")
     found = shutil.which("ar")
     if found is None:
         raise RelvmToolchainError("a static library needs the program ar, which is not installed")

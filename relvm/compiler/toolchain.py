@@ -29,8 +29,9 @@ from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler, expect_zig
 from relvm.compiler.target import HERE, WASM_OPTIONS, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
-from relvm.runtime.child_processes import child_process, temporary_folder
+from relvm.runtime.child_processes import child_process, temporary_environment, temporary_folder
 from relvm.runtime.trust import is_built_here, record_built
+from relvm.system import lower_priority
 from relvm.tables import include_flags, runtime_sources
 
 # -fwrapv: integer overflow wraps around as in NumPy.  -ffp-contract=off: multiplications and additions are not fused,
@@ -54,9 +55,10 @@ _ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 # Options that make mistakes in C code harder to exploit.  The runtime uses all of them.  Native code uses those of the
 # linker.
 GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
-LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+_LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
+_SYSTEMS = {"__linux__": "linux-gnu", "__APPLE__": "macos", "_WIN32": "windows-gnu"}
 _WASM_TRIPLE = "wasm32-wasi"
 
 
@@ -197,7 +199,8 @@ def _zig_option(option: str) -> str:
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
     """Return the names of the macros that the compiler predefines, which describe its target processor."""
     with temporary_folder() as folder:
-        text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], folder)
+        (folder / UNIT_FILE).touch()
+        text = run_compiler(compiler, [*options, "-dM", "-E", UNIT_FILE], folder)
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 
@@ -211,10 +214,30 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
     if "__wasm32__" in macros:
         return _WASM_TRIPLE
     architecture = _architecture(macros)
-    if architecture is None or "__linux__" not in macros:
+    system = next((name for macro, name in _SYSTEMS.items() if macro in macros), None)
+    if architecture is None or system is None:
         command = shlex.join(compiler.command)
-        raise RelvmToolchainError(f"{command} must compile for x86-64 or AArch64 Linux, not for another system")
-    return f"{architecture}-linux-gnu"
+        raise RelvmToolchainError(
+            f"{command} must compile for x86-64 or AArch64, and Linux, macOS or Windows, not for another system"
+        )
+    return f"{architecture}-{system}"
+
+
+def target_system(compiler: Compiler) -> str:
+    """Return the system for which a compiler compiles: "linux", "macos" or "windows".
+
+    Raise RelvmToolchainError for any other system, and for processors other than x86-64 and AArch64.
+    """
+    return _triple(compiler, _macros(compiler, ())).split("-")[1]
+
+
+def linker_flags(compiler: Compiler) -> tuple[str, ...]:
+    """Return the flags with which a compiler links a shared library without unused functions."""
+    if target_system(compiler) == "linux":
+        return ("-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *_LINKED_SAFELY)
+    if target_system(compiler) == "macos":
+        return ("-shared", "-Wl,-dead_strip")
+    return ("-shared", "-Wl,--gc-sections")
 
 
 def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
@@ -238,11 +261,11 @@ def compile_files(compiler: Compiler, flags_of: Mapping[Path, tuple[str, ...]]) 
     RelvmToolchainError
         The compiler failed.
     """
-    texts = [source.read_text() for source in runtime_sources()]  # one file can include another
+    texts = [source.read_text(encoding="utf-8") for source in runtime_sources()]  # one file can include another
 
     def compiled(item: tuple[Path, tuple[str, ...]]) -> bytes:
         source, flags = item
-        digest = _digest(compiler, (texts, source.name, source.read_text(), flags))
+        digest = _digest(compiler, (texts, source.name, source.read_text(encoding="utf-8"), flags))
         return _get_or_make(digest, lambda: _compile_file(compiler, source, flags))
 
     with ThreadPool(os.cpu_count()) as pool:
@@ -268,7 +291,7 @@ def _work_in_background() -> None:
     """Make the compilers of this new thread end at exit.  On Linux, also lower the priority, which they inherit."""
     _here.is_background = True
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
+        lower_priority(threading.get_native_id(), _BACKGROUND_NICENESS)
 
 
 _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
@@ -294,7 +317,7 @@ def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable
             objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 
-    return _get_or_make(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
+    return _get_or_make(_digest(compiler, (cpu, units, linker_flags(compiler))), link)
 
 
 def _unit_object(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
@@ -343,9 +366,9 @@ def kernel_assembly(units: Sequence[str]) -> list[str]:
 
     def compiled(text: str) -> str:
         with temporary_folder() as folder:
-            (folder / UNIT_FILE).write_text(text)
+            (folder / UNIT_FILE).write_text(text, encoding="utf-8")
             run_compiler(compiler, [*flags, *include_flags(), "-g1", "-S", UNIT_FILE, "-o", "unit.s"], folder)
-            return (folder / "unit.s").read_text()
+            return (folder / "unit.s").read_text(encoding="utf-8")
 
     with ThreadPool(os.cpu_count()) as pool:
         return pool.map(compiled, units, chunksize=1)
@@ -367,7 +390,7 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
     """Compile the C code `text` to an object file, and return its content."""
     with temporary_folder() as folder:
-        (folder / UNIT_FILE).write_text(text)
+        (folder / UNIT_FILE).write_text(text, encoding="utf-8")
         return _object(compiler, UNIT_FILE, flags, folder)
 
 
@@ -388,8 +411,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             (folder / name).write_bytes(content)
-        flags = ["-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *LINKED_SAFELY, "-s"]
-        run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], folder)
+        run_compiler(compiler, [*linker_flags(compiler), "-s", *names, "-lm", "-o", "library.so"], folder)
         return (folder / "library.so").read_bytes()
 
 
@@ -406,10 +428,11 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
     command = [*compiler.command, *arguments]
     options: dict[str, Any] = {
         "cwd": folder,
-        "env": os.environ | {"TMPDIR": str(folder)},
+        "env": temporary_environment(folder),
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
-        "text": True,
+        "encoding": "utf-8",
+        "errors": "replace",
     }
     if getattr(_here, "is_background", False):
         with child_process(command, **options) as process:

@@ -158,7 +158,9 @@ def _runtime_objects(
         macros.append("RVM_WITHOUT_KERNELS")
 
     def flags(source: Path) -> tuple[str, ...]:
-        text = source.read_text()  # all modules share the object files of sources that use none of the macros
+        text = source.read_text(
+            encoding="utf-8"
+        )  # all modules share the object files of sources that use none of the macros
         return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
 
     return compile_files(compiler, {source: flags(source) for source in sources})
@@ -185,22 +187,23 @@ def _data_object(compiler: Compiler, content: bytes) -> bytes:
 
 
 def _symbols_object(compiler: Compiler, program: Program) -> bytes:
-    """Return an object file with the table of the native functions and kernels of a program (native_library.h)."""
+    """Return an object file with the table of the native functions and kernels of a program (system.h)."""
     assert program.native is not None
     kinds = {"native": "rvm_routine", "kernel": "rvm_packed_function"}
-    entries = sorted((entry.symbol, kinds[entry.kind]) for entry in program.functions if entry.symbol)
-    declared = "\n".join(f"extern __typeof__(*({kind})0) {symbol};" for symbol, kind in entries)
-    rows = "\n".join(f'{{"{symbol}", (rvm_status (*)(void)){symbol}}},' for symbol, _ in entries)
+    types = {entry.symbol: kinds[entry.kind] for entry in program.functions if entry.symbol}
+    declared = "\n".join(f"extern __typeof__(*({kind})0) {symbol};" for symbol, kind in types.items())
+    symbols = sorted([*types, "relvm_native_open"])
+    rows = "\n".join(f'{{"{symbol}", (rvm_status (*)(void)){symbol}}},' for symbol in symbols)
     digest = ", ".join(map(str, program.native.library))
     source = f"""
-        #include "native_library.h"
+        #include "native.h"
+        #include "system.h"
         extern rvm_status relvm_native_open(const rvm_native_api *api);
         {declared}
         static const rvm_linked_symbol symbols[] = {{ {rows} }};
         const rvm_linked_code relvm_linked_code = {{
           .identity = {{ {digest} }},
-          .open = relvm_native_open,
-          .symbol_count = {len(entries)},
+          .symbol_count = {len(symbols)},
           .symbols = symbols,
         }};
     """
@@ -212,7 +215,7 @@ def _object(compiler: Compiler, source: str, files: dict[str, bytes]) -> bytes:
     with temporary_folder() as folder:
         for name, content in files.items():
             (folder / name).write_bytes(content)
-        (folder / "unit.c").write_text(textwrap.dedent(source))
+        (folder / "unit.c").write_text(textwrap.dedent(source), encoding="utf-8")
         # --embed-dir: zig cc does not search the folder of the file
         arguments = [*WASM_OPTIONS, "-std=gnu23", "-O1", "-w", "--embed-dir=.", *include_flags(), "-c", "unit.c"]
         run_compiler(compiler, [*arguments, "-o", "unit.o"], folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ class Output:
             found = read_text(folder / RECORD)
         except FileNotFoundError:
             raise RelvmArgumentError(
-                f"the output folder {folder} does not exist on {os.uname().nodename}, where a worker runs;"
+                f"the output folder {folder} does not exist on {platform.node()}, where a worker runs;"
                 " choose a folder that all workers share"
             ) from None
         if found != self.record:
@@ -107,7 +108,7 @@ class OutputFolder:
             for file in self.path.glob("*.npz"):
                 file.unlink()
         with complete_file(self.path / RECORD) as partial:
-            partial.write_text(self._record)
+            partial.write_text(self._record, encoding="utf-8")
 
     def outputs(self, inputs: Iterable[Path]) -> dict[Path, Output]:
         """Return the output for each input file: a file of the same name with the suffix .npz.

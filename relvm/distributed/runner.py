@@ -6,7 +6,6 @@ This module imports only what a deployed program needs, so that workers start qu
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.machine_limits import expect_options
+from relvm.system import watch_forks
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 
 EXECUTABLES_KEPT = 4  # maximum number of executables that a process keeps loaded, with their virtual machines
@@ -208,8 +208,7 @@ def _replace_lock() -> None:
     _lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_replace_lock)
+watch_forks(in_child=_replace_lock)
 
 
 def _expect_function(executable: Executable, name: str) -> None:

@@ -657,7 +657,7 @@ class _ChromeTrace:
         """Write the events to a file, and return its name: `prefix`, followed by the time."""
         name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
         with complete_file(name) as partial:
-            partial.write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
+            partial.write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])), encoding="utf-8")
         return name
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from relvm.errors import RelvmError, RelvmUnsupportedError
+from relvm.system import watch_forks
 
 # The budget of an executable is this time in runs for each of its functions, including kernels.  The C compiler takes 4
 # to 12 times as long: about 20 ms for a function and 60 ms for a kernel.
@@ -230,4 +231,4 @@ def _reset_in_child() -> None:
     _waiting.clear()
 
 
-os.register_at_fork(after_in_child=_reset_in_child)
+watch_forks(in_child=_reset_in_child)

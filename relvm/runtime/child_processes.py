@@ -12,13 +12,14 @@ import contextlib
 import functools
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from relvm.system import end_processes, own_session, watch_forks
 
 _lock = threading.Lock()
 _running: set[subprocess.Popen] = set()
@@ -37,7 +38,7 @@ def child_process(command: Sequence[str], **options: Any) -> Iterator[subprocess
     """
     with _lock:
         _prepare_end()
-        process = subprocess.Popen(command, start_new_session=True, **options)
+        process = subprocess.Popen(command, **own_session(), **options)
         _running.add(process)
     try:
         yield process
@@ -63,6 +64,11 @@ def temporary_folder() -> Iterator[Path]:
         _folders.discard(folder)
 
 
+def temporary_environment(folder: str | os.PathLike) -> dict[str, str]:
+    """Return the environment of a process whose temporary files are in a folder."""
+    return os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), os.fspath(folder))
+
+
 def _prepare_end() -> None:
     """Make `_end_all` run when this process exits.  Raise ExitingError if it is too late."""
     if threading.current_thread().daemon and not threading.main_thread().is_alive():
@@ -76,8 +82,7 @@ def _register_end() -> None:
 
 
 def _end(process: subprocess.Popen) -> None:
-    with contextlib.suppress(ProcessLookupError):  # all processes of the session have ended
-        os.killpg(process.pid, signal.SIGKILL)
+    end_processes(process.pid)
     process.wait()
 
 
@@ -97,4 +102,4 @@ def _reset_in_child() -> None:
     _folders.clear()
 
 
-os.register_at_fork(after_in_child=_reset_in_child)
+watch_forks(in_child=_reset_in_child)

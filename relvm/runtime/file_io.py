@@ -17,6 +17,15 @@ import numpy as np
 from relvm.bytecode.container import section_slices
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path, missing_file
 from relvm.runtime.elf import MAGIC, find_section
+from relvm.system import (
+    Folder,
+    find_beneath,
+    is_own,
+    map_copy_on_write,
+    only_user_can_write,
+    open_at_once,
+    stored_bytes,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -26,11 +35,8 @@ SOURCE_SUFFIXES = (".onnx", ".relvm", ".mlir", ".pt2")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
 LIBRARY_SECTION = ".relvm"  # the ELF section of a module library that contains the executable
 _PARTIAL = ".part"
-_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
 _RANDOM_BYTES = 8  # in the name of a temporary file
-_ROOT = 0  # the id of the user who can change any file
-_BLOCK_BYTES = 512  # the unit of st_blocks on every file system
 _SPARSE_BYTES = 1 << 30
 
 
@@ -89,8 +95,7 @@ def _map_file(file: BufferedReader, path: str | os.PathLike) -> memoryview:
     if status.st_size == 0:
         raise RelvmFormatError(f"{path}: the file is empty")
     if only_user_can_write(status):
-        protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
-        return memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
+        return memoryview(map_copy_on_write(file.fileno()))
     content = memoryview(mmap.mmap(-1, status.st_size))  # aligned to a page, as a mapped file
     if file.readinto(content) != status.st_size:
         raise _became_shorter(path)
@@ -176,39 +181,25 @@ def read_buffer(path: str | os.PathLike, shown: str | os.PathLike | None = None)
 def open_beneath(folder: str | os.PathLike, name: str) -> Iterator[tuple[str, str]]:
     """A context manager that finds a file inside a folder, so that the name in a model cannot lead to other files.
 
-    It yields the path of the file with all symbolic links resolved, and a path in /proc that opens exactly this file.
-    The check applies to the descriptor of the file, so that nobody can replace the file between the check and the use.
+    It yields the path of the file with all symbolic links resolved, and a path that opens the file.  On Linux, the
+    latter is a path in /proc that opens exactly the file that was checked, even if the file is replaced meanwhile.
 
     Raises
     ------
     ValueError
         The file is outside the folder, after symbolic links are resolved.
     OSError
-        The file does not exist, or the system has no /proc.
+        The file does not exist, or Linux has no /proc.
     RelvmFormatError
         The path is a cycle of symbolic links.
     """
-    outer = os.path.realpath(folder)
-    path = os.path.join(outer, name if name and "\0" not in name else "..")
     try:
-        descriptor = os.open(path, os.O_PATH)  # this does not open devices and pipes
+        with find_beneath(folder, name) as found:
+            yield found
     except OSError as error:
-        _expect_inside(os.path.realpath(path), outer, name)
         if error.errno == errno.ELOOP:
-            raise _cycle(path) from None
+            raise _cycle(error.filename) from None
         raise
-    try:
-        opened = f"/proc/self/fd/{descriptor}"
-        own_path = os.readlink(opened)
-        _expect_inside(own_path, outer, name)
-        yield own_path, opened
-    finally:
-        os.close(descriptor)
-
-
-def _expect_inside(path: str, folder: str, name: str) -> None:
-    if os.path.commonpath((path, folder)) != folder:
-        raise ValueError(f"external data must be a file in the model's folder, got {name!r}")
 
 
 def _became_shorter(path: str | os.PathLike) -> RelvmFormatError:
@@ -248,7 +239,7 @@ def open_file(path: str | os.PathLike, shown: str | os.PathLike | None = None) -
     """
     expect_path("path", path)
     try:
-        file = open(path, "rb", opener=_open_nonblocking)  # noqa: SIM115  (the caller closes it)
+        file = open(path, "rb", opener=open_at_once)  # noqa: SIM115  (the caller closes it)
     except FileNotFoundError:
         raise missing_file(path) from None
     except OSError as error:
@@ -257,7 +248,7 @@ def open_file(path: str | os.PathLike, shown: str | os.PathLike | None = None) -
         raise
     path = path if shown is None else shown
     status = os.fstat(file.fileno())
-    stored = status.st_blocks * _BLOCK_BYTES
+    stored = stored_bytes(status)
     if stat.S_ISREG(status.st_mode) and not is_sparse(status.st_size, stored):
         return file
     file.close()
@@ -291,9 +282,9 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     At the end of the block, the temporary file replaces `path` atomically.  If the block raises an exception, the
     temporary file is removed.
 
-    The temporary file is a new file with a random name in the folder of `path`.  The yielded path is that of its open
-    descriptor in /proc, so that nobody can replace the file by a link before it is written.  Child processes cannot use
-    this path.
+    The temporary file is a new file with a random name in the folder of `path`.  On Linux, the yielded path is that of
+    its open descriptor in /proc, so that nobody can replace the file by a link before it is written.  Child processes
+    cannot use this path.
 
     The data is first synced to the disk, so that after a system crash `path` is either the old or the new file.  If the
     process is killed, the temporary file, NAME.RANDOM.part, remains.  When `path` is written again, such files are
@@ -316,13 +307,10 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         raise OSError(errno.EINVAL, "expected a regular file to replace, found a folder or a device", os.fspath(path))
     partial: Path | None = None
     try:
-        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            with replacing_file(folder, target.name, 0o666) as descriptor:
-                partial = Path(f"/proc/self/fd/{descriptor}")
-                yield partial
-        finally:
-            os.close(folder)
+        folder = Folder.open(os.fspath(target.parent))
+        with contextlib.closing(folder), replacing_file(folder, target.name, 0o666) as (_, opened):
+            partial = Path(opened)
+            yield partial
     except OSError as error:
         unnamed = (None, os.fspath(target.parent), os.fspath(partial or target))  # a full disk: the error names no file
         if error.errno and (error.filename in unnamed or str(error.filename).endswith(_PARTIAL)):
@@ -333,43 +321,31 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def replacing_file(folder: int, name: str, mode: int) -> Iterator[int]:
-    """A context manager that yields the descriptor of a new file, which the block writes.
+def replacing_file(folder: Folder, name: str, mode: int) -> Iterator[tuple[int, str]]:
+    """A context manager that yields the descriptor and a path of a new file, which the block writes.
 
     At the end of the block, the new file replaces the file `name` atomically, or becomes the file `name` if there is
     none.  If the block raises an exception, the new file is removed.  See `complete_file` for details.
 
-    folder: the descriptor of the folder of the file.
+    folder: the folder of the file.
     name: the name of the file in this folder.
-    mode: the permissions of the new file, as for os.open: permissions that the umask of the process masks are not set.
+    mode: the permissions of the new file.  Those that the umask of the process masks are not set.
     """
     _remove_abandoned(folder, name)
     partial = f"{name}.{os.urandom(_RANDOM_BYTES).hex()}{_PARTIAL}"
-    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
+    descriptor = folder.create_file(partial, mode)
     try:
-        yield descriptor
-        os.fsync(descriptor)
-        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(descriptor)
-        with contextlib.suppress(OSError):  # already replaced; otherwise, the original error is raised
-            os.unlink(partial, dir_fd=folder)
-    with contextlib.suppress(OSError):  # the file is complete; not every file system can sync folders
-        os.fsync(folder)
-
-
-def only_user_can_write(status: os.stat_result) -> bool:
-    """Return whether only root and the user of this process can write to a file or folder.
-
-    status: the status of the file, of which the owner and the mode are checked.  POSIX access control lists need
-    no check, because the group bits of the mode limit them.
-    """
-    return is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def is_own(status: os.stat_result) -> bool:
-    """Return whether a file, folder or symbolic link belongs to the user of this process, or to root."""
-    return status.st_uid in (os.geteuid(), _ROOT)
+        try:
+            yield descriptor, folder.path_of(partial, descriptor)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        folder.rename(partial, name)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the original error is raised
+            folder.remove(partial)
+        raise
+    folder.sync()
 
 
 def _expect_own_link(path: str | os.PathLike) -> None:
@@ -383,20 +359,12 @@ def _expect_own_link(path: str | os.PathLike) -> None:
         raise PermissionError(errno.EPERM, message, os.fspath(path))
 
 
-def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a file and return its descriptor, without blocking, even if the file is a pipe without a writer."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _remove_abandoned(folder: int, name: str) -> None:
-    """Remove temporary files of `name` that are older than an hour.  No process writes such old files any more.
-
-    folder: the descriptor of the folder.
-    """
+def _remove_abandoned(folder: Folder, name: str) -> None:
+    """Remove temporary files of `name` that are older than an hour.  No process writes such old files any more."""
     random = re.compile(rf"\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}{re.escape(_PARTIAL)}")
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(name) and random.fullmatch(entry.name, len(name)):
+    with contextlib.suppress(OSError):
+        for entry in folder.names():
+            if entry.startswith(name) and random.fullmatch(entry, len(name)):
                 with contextlib.suppress(OSError):  # another process can have removed the file
-                    if entry.stat(follow_symlinks=False).st_mtime < time.time() - _ABANDONED_SECONDS:
-                        os.unlink(entry.name, dir_fd=folder)
+                    if folder.status_of(entry).st_mtime < time.time() - _ABANDONED_SECONDS:
+                        folder.remove(entry)

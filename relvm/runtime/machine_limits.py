@@ -9,6 +9,7 @@ from typing import Any
 
 from relvm._native import lib
 from relvm.errors import RelvmArgumentError, RelvmToolchainError
+from relvm.system import processor_count
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
@@ -74,6 +75,4 @@ def nanoseconds(seconds: float) -> int:
 
 
 def _processors() -> int:
-    """Return the number of processors that this process is allowed to use."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(count, lib.RVM_MAX_THREADS)
+    return min(processor_count(), lib.RVM_MAX_THREADS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +12,7 @@ from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError, expect_
 from relvm.runtime import binding
 from relvm.runtime.convert import HostFunction
 from relvm.runtime.status import failure
+from relvm.system import watch_forks
 
 # A library provider: a function that takes a full name, and returns the function of that name or None.
 Provider = Callable[[str], Callable[..., Any] | None]
@@ -37,8 +37,8 @@ _lock = threading.RLock()
 _registered: dict[str, _RegisteredFunction] = {}  # never freed, because machines store the addresses
 _libraries: dict[str, Provider] = {}
 
-if hasattr(os, "register_at_fork"):  # a thread that owns the lock during fork does not exist in the child
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+# A thread that owns the lock during a fork does not exist in the child.
+watch_forks(before=_lock.acquire, in_parent=_lock.release, in_child=_lock.release)
 
 
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:

@@ -2,7 +2,7 @@
    every program. */
 #include "allocation.h"
 #include "check.h"
-#include "clock.h"
+#include "system.h"
 #include "element_functions.h"
 #include "kernel.h"
 #include "kernel_interpreter.h"

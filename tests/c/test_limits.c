@@ -1,6 +1,6 @@
 /* test_limits.c: limits on the memory, steps and time of runs, and on the contents of executables and the functions
    that they call. */
-#include "clock.h"
+#include "system.h"
 #include "scalar_ops.h"
 #include "run.h"
 

@@ -277,7 +277,7 @@ def test_a_failure_leaves_the_old_library(executable: vm.Executable, tmp_path: P
 
 
 def test_the_section_s_name_is_that_of_the_source() -> None:
-    assert f".pushsection {LIBRARY_SECTION}," in (ROOT / "csrc" / "library" / "module.c").read_text()
+    assert f".section {LIBRARY_SECTION}," in (ROOT / "csrc" / "library" / "module.c").read_text()
 
 
 def test_the_commands_of_the_readme(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from aot.real_models import DIGITS
-from determinism.aarch64 import expect_tools
 from determinism.cases import Calls, function_cases, model_cases, operator_cases
+from determinism.emulated import AARCH64, WINDOWS
 from determinism.ways import (
     Digests,
-    aarch64_ways,
     bytecode,
     bytecode_ways,
     differences,
+    emulated_ways,
     fusion_differences,
     native_targets,
     native_ways,
@@ -38,13 +38,15 @@ def _ways(calls: Calls, *, native: bool) -> Iterator[tuple[str, Callable[[], Dig
     executable = bytecode(calls)
     yield "", lambda: run(executable, calls)
     yield from bytecode_ways(calls, executable)
-    yield from aarch64_ways(calls, executable, native=native)
+    for system in (AARCH64, WINDOWS):
+        yield from emulated_ways(system, calls, executable, native=native)
     if native:
         yield from native_ways(calls, native_targets())
 
 
 def expect_same_bits(calls: Calls, *, native: bool) -> None:
-    expect_tools()
+    AARCH64.expect_tools()
+    WINDOWS.expect_tools()
     ways = _ways(calls, native=native)
     expected = next(ways)[1]()
     found = {way: differences(calls, expected, digests()) for way, digests in ways}

@@ -4,13 +4,9 @@
 
    CASES.bin has calls one after another: the name of a function, the number of arguments, and the arguments
    (cases.py).  For each call, the driver prints a line with the name and the digest, or the name and the error. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "relvm.h"
 #include "sha256.h"
@@ -200,20 +196,10 @@ static void add_value(rvm_value value) {
 
 /* ---- the calls ---- */
 
-static void *map_file(const char *path, int64_t *size_bytes) {
-  const int descriptor = open(path, O_RDONLY);
-  struct stat file;
-  if (descriptor < 0 || fstat(descriptor, &file) != 0) {
-    perror(path);
-    exit(2);
-  }
-  *size_bytes = file.st_size;
-  void *bytes = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  close(descriptor);
-  if (bytes == MAP_FAILED) {
-    perror(path);
-    exit(2);
-  }
+static const void *map_file(const char *path, int64_t *size_bytes) {
+  const void *bytes;
+  rvm_value error = {.tag = RVM_TAG_NIL};
+  expect_ok(rvm_file_map(path, &bytes, size_bytes, &error), error);
   return bytes;
 }
 
@@ -249,7 +235,7 @@ int main(int argument_count, char **arguments) {
     return 2;
   }
   int64_t program_bytes, input_bytes;
-  void *program = map_file(arguments[1], &program_bytes);
+  const void *program = map_file(arguments[1], &program_bytes);
   input = map_file(arguments[2], &input_bytes);
   input_end = input + input_bytes;
   rvm_executable *executable = NULL;

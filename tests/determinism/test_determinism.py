@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from determinism.aarch64 import CC, EMULATOR, expect_tools
 from determinism.cases import Calls, function_cases, model_cases, operator_cases
+from determinism.emulated import AARCH64, WINDOWS
 from determinism.ways import (
-    aarch64_ways,
     bytecode,
     bytecode_ways,
     differences,
+    emulated_ways,
     fusion_differences,
     native_ways,
     run,
@@ -89,9 +89,15 @@ def test_native_code_without_fma_has_the_same_bits(name: str) -> None:
 
 @pytest.mark.parametrize("name", (*SAMPLES, "functions, a fifth"))
 def test_aarch64_has_the_same_bits(name: str) -> None:
-    expect_tools()
+    AARCH64.expect_tools()
     is_native = name in ("functions, a fifth", "digits")
-    assert not failures(name, aarch64_ways(sample(name), built(name), native=is_native))
+    assert not failures(name, emulated_ways(AARCH64, sample(name), built(name), native=is_native))
+
+
+@pytest.mark.parametrize("name", ("functions, a fifth", "digits"))
+def test_windows_has_the_same_bits(name: str) -> None:
+    WINDOWS.expect_tools()
+    assert not failures(name, emulated_ways(WINDOWS, sample(name), built(name), native=name == "digits"))
 
 
 @pytest.mark.parametrize(
@@ -106,10 +112,22 @@ def test_aarch64_has_the_same_bits(name: str) -> None:
 def test_products_on_aarch64_agree_with_plain_loops(
     processor: str, emulated: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    expect_tools()
+    AARCH64.expect_tools()
     source = Path(__file__).with_name("products.c")
     flags = ("-O2", "-ffp-contract=off", "-fwrapv", "-Wall", "-Wextra", "-Werror", f"-march={processor}", *options)
-    command = [CC, "-std=gnu11", *flags, *include_flags(), source, "-static", "-lm", "-o", tmp_path / "products"]
+    command = [
+        *AARCH64.compiler,
+        "-std=gnu11",
+        *flags,
+        *include_flags(),
+        source,
+        "-static",
+        "-lm",
+        "-o",
+        tmp_path / "products",
+    ]
     subprocess.run(command, check=True)
-    done = subprocess.run([EMULATOR, "-cpu", emulated, tmp_path / "products"], capture_output=True, text=True)
+    done = subprocess.run(
+        [AARCH64.emulator[0], "-cpu", emulated, tmp_path / "products"], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (0, "")

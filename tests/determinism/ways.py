@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from determinism.aarch64 import native_build, run_on_aarch64
 from determinism.cases import Calls
+from determinism.emulated import Emulated
 
 from relvm import vm
 from relvm._native import lib
@@ -76,14 +76,16 @@ def native_targets() -> tuple[str, ...]:
     return ("x86-64-v2 exact-fma", *levels, "c")
 
 
-def aarch64_ways(calls: Calls, executable: Executable, *, native: bool) -> Iterator[tuple[str, Callable[[], Digests]]]:
-    """Yield runs on AArch64: kernel bytecode on one and four threads, and native code if `native`."""
+def emulated_ways(
+    system: Emulated, calls: Calls, executable: Executable, *, native: bool
+) -> Iterator[tuple[str, Callable[[], Digests]]]:
+    """Yield runs on another system: kernel bytecode on one and four threads, and native code if `native`."""
     for threads in (1, 4):
-        name = f"bytecode on aarch64, {threads} threads"
-        yield name, lambda threads=threads: run_on_aarch64(executable, calls.calls, threads)
-    for target in ("c", "c -march=armv8.2-a+dotprod+i8mm") if native else ():
-        name = f"native code on aarch64, target {target}"
-        yield name, lambda target=target: run_on_aarch64(native_build(calls, target), calls.calls)
+        name = f"bytecode on {system.name}, {threads} threads"
+        yield name, lambda threads=threads: system.run(executable, calls.calls, threads)
+    for target in system.targets if native else ():
+        name = f"native code on {system.name}, target {target}"
+        yield name, lambda target=target: system.run(system.native_build(calls, target), calls.calls)
 
 
 def fusion_differences(calls: Calls) -> list[str]:

@@ -18,9 +18,9 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.explore.views import machine_peak
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
-from relvm.runtime import cache_folder
 from relvm.runtime.cache_folder import UnsafeFolderError, open_cache
 from relvm.runtime.trust import is_built_here, record_built
+from relvm.system import posix
 
 KINDS = ("compiled", "builds", "claims", "peaks", "built")
 ANOTHER_USER = 54321
@@ -243,7 +243,7 @@ def test_a_folder_that_is_swapped_after_the_check_is_not_used(
         disk_cache.write("compiled", "a", b"ours" if folder == cache else b"theirs")
     monkeypatch.setenv("RELVM_CACHE_DIR", str(cache))
     (cache / "built").mkdir(0o700)
-    check = cache_folder._expect_private
+    check = posix._expect_private
 
     def swap(status: os.stat_result, path: str) -> None:
         check(status, path)
@@ -251,7 +251,7 @@ def test_a_folder_that_is_swapped_after_the_check_is_not_used(
             os.rename(path, f"{path}.old")
             os.symlink(theirs / os.path.basename(path), path)
 
-    monkeypatch.setattr(cache_folder, "_expect_private", swap)
+    monkeypatch.setattr(posix, "_expect_private", swap)
     assert disk_cache.read("compiled", "a") == b"ours"
     assert not is_built_here(b"a")
 

@@ -167,6 +167,6 @@ def test_a_file_of_another_user_is_copied_as_a_whole(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
-    monkeypatch.setattr("relvm.runtime.file_io._ROOT", -1)
+    monkeypatch.setattr("relvm.system.posix._ROOT", -1)
     content, before = overwritten_while_mapped(tmp_path, 0o644)
     assert content == before

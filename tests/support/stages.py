@@ -64,6 +64,7 @@ FAST = {
         "vm/test_strings.py",
         "vm/test_wrong_types.py",
     ],
+    "system": ["system/test_system.py"],
     "": [
         "test_data_classes.py",
         "test_directed_graph.py",
@@ -132,11 +133,14 @@ DOCS = ("docs", "frontend/test_onnx_document.py", "frontend/test_text_document.p
 
 # Tests that compile for other processors, systems and languages, or for WebAssembly, and run the result, for example in
 # an emulator, in a root folder of its own, or in the hosts of WebAssembly.
-CROSS = ("aot/test_boards.py", "bindings", "determinism/test_determinism.py", "webassembly", "wheels")
+CROSS = (
+    *("aot/test_boards.py", "bindings", "determinism/test_determinism.py", "system/test_on_windows.py"),
+    *("webassembly", "wheels"),
+)
 
-# Tests that install packages which use onnxruntime, or share tensors with relvm.  CI does not run them, and `pytest`
-# only with `-m clients`.
-CLIENTS = ("clients/test_array_libraries.py", "clients/test_clients.py")
+# Tests that install packages which use onnxruntime, or share tensors with relvm, or that install Python for Windows.
+# CI does not run them, and `pytest` only with `-m clients`.
+CLIENTS = ("clients/test_array_libraries.py", "clients/test_clients.py", "clients/test_windows_wheel.py")
 
 _TESTS = Path(__file__).resolve().parent.parent
 _BUILDS = re.compile(r"\b(machines\w*|Builds|run_\w*everywhere|answers|c_answers|against_\w+)\(")

@@ -136,7 +136,7 @@ def _header_text(name: str, *, is_bare: bool) -> str:
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
     assert path is not None, f"no header {name} in csrc"
-    return path.read_text().replace('#include "../tables/', '#include "')
+    return path.read_text(encoding="utf-8").replace('#include "../tables/', '#include "')
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:

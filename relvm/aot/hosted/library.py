@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
-import tempfile
 import threading
 from typing import Any
 
@@ -18,6 +16,7 @@ from relvm.compiler.target import parse_target
 from relvm.errors import RelvmFormatError, expect_type
 from relvm.ir.dtypes import dtype_of
 from relvm.runtime.status import failure
+from relvm.system import load_library
 
 # The symbols of an exported library.
 _SYMBOL, _DESCRIPTION = "relvm_aot_library", "relvm_aot_description"
@@ -97,13 +96,10 @@ def _load(library: bytes) -> ctypes.CDLL:
     """Load a library, and return its handle.  A library with the same bytes is loaded only once."""
     with _lock:
         if library not in _handles:
-            with tempfile.NamedTemporaryFile(prefix="relvm-", suffix=".so") as file:
-                file.write(library)
-                file.flush()
-                try:
-                    _handles[library] = ctypes.CDLL(file.name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
-                except OSError as error:
-                    raise RelvmFormatError(f"cannot load the shared library: {error}") from None
+            try:
+                _handles[library] = load_library(library)
+            except OSError as error:
+                raise RelvmFormatError(f"cannot load the shared library: {error}") from None
         return _handles[library]
 
 

@@ -135,7 +135,7 @@ _SHARED = ("attention.h", "conv_f32.h", "depthwise_f32.h", "gemm_f32.h", "gemm_i
 
 def _header_text(name: str) -> str:
     path = find_header(name)
-    return path.read_text() if path else ""
+    return path.read_text(encoding="utf-8") if path else ""
 
 
 @functools.cache

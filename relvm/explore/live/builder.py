@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
 import sys
 import tempfile
 import time
@@ -13,6 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.live.worker import LENGTH_BYTES
+from relvm.runtime.child_processes import temporary_environment
+from relvm.system import end_processes, has_ended_late, own_session
 
 MAX_SECONDS = 30  # default time limit of a build
 _PATIENCE = 1.0  # seconds before a build is ended whose client has gone away; starting a new process takes as long
@@ -77,7 +76,7 @@ class Builder:
                 await self.stop()
                 if self.is_closed:
                     return None
-                if status == -signal.SIGALRM:
+                if has_ended_late(status):
                     raise BuildError(f"the {action} took more than {self.max_seconds} seconds and was ended") from None
                 raise BuildError(
                     f"the {action} ended with status {status}; the terminal of the server shows the reason"
@@ -95,7 +94,7 @@ class Builder:
         # A new session shields the process from Ctrl-C in the terminal, and lets `stop` also end the C compiler.  The
         # process ends when its standard input ends.
         self.process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, env=os.environ | {"TMPDIR": self.folder.name}, start_new_session=True
+            *command, stdin=pipe, stdout=pipe, env=temporary_environment(self.folder.name), **own_session()
         )
         return self.process
 
@@ -111,8 +110,7 @@ class Builder:
         if process is not None:
             assert process.stdin is not None
             process.stdin.close()
-            with contextlib.suppress(ProcessLookupError):  # all of them have ended
-                os.killpg(process.pid, signal.SIGKILL)
+            end_processes(process.pid)
             await process.wait()
         if folder is not None:
             folder.cleanup()

@@ -13,7 +13,6 @@ import functools
 import gc
 import os
 import shlex
-import signal
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,6 +30,7 @@ from relvm.frontend.text.problem import locate_problem
 from relvm.ir.expr import Module
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import html_data
+from relvm.system import end_after
 
 LENGTH_BYTES = 8
 
@@ -38,7 +38,7 @@ LENGTH_BYTES = 8
 def main(seconds: int, name: str, model: str) -> None:
     """Answer requests until standard input ends.
 
-    seconds: the time limit of an action.  If one takes longer, the signal SIGALRM ends the process.
+    seconds: the time limit of an action.  If one takes longer, the process ends.
     name: the name of the program in messages and source locations.
     model: the path of the ONNX model to build, or "" to build the text of each request.
     """
@@ -47,9 +47,9 @@ def main(seconds: int, name: str, model: str) -> None:
     gc.disable()  # the data of a build has no reference cycles
     while (message := _read_message(requests)) is not None:
         action, _, request = message.partition(b"\n")
-        signal.alarm(seconds)
+        end_after(seconds)
         data = html_data(answer(action.decode(), BuildRequest.from_json(request), name, model)).encode()
-        signal.alarm(0)
+        end_after(0)
         answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
         answers.flush()
         gc.collect()

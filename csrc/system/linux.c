@@ -1,0 +1,113 @@
+/* linux.c: what only Linux has. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* dlinfo, pthread_getattr_np, syscall */
+#endif
+#include "cold.h"
+
+#include "system.h"
+
+#ifdef __linux__
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* glibc has the functions getrandom and memfd_create since 2.25 and 2.27 only, so the system is called directly. */
+
+int rvm_random_bytes(void *bytes, size_t size_bytes) {
+#ifdef SYS_getrandom
+  return syscall(SYS_getrandom, bytes, size_bytes, 0) == (long)size_bytes;
+#else
+  return getentropy(bytes, size_bytes) == 0;
+#endif
+}
+
+#ifdef __aarch64__
+enum { HAS_CRC32 = 1 << 7 }; /* HWCAP_CRC32 */
+
+int rvm_has_crc32c(void) { return (getauxval(AT_HWCAP) & HAS_CRC32) != 0; }
+#endif
+
+size_t rvm_thread_stack(const char **lowest) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void *address = NULL;
+  size_t size_bytes = 0;
+  pthread_attr_getstack(&attributes, &address, &size_bytes);
+  pthread_attr_destroy(&attributes);
+  *lowest = address;
+  return size_bytes;
+}
+
+/* ---- shared libraries ---- */
+
+static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
+  while (size_bytes > 0) {
+    ssize_t written = write(descriptor, bytes, (size_t)size_bytes);
+    if (written <= 0) return 0;
+    bytes += written;
+    size_bytes -= written;
+  }
+  return 1;
+}
+
+enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC, which is not in the headers of every C library */
+
+/* Returns the descriptor of a new file without a name: in memory if the system supports it, otherwise in TMPDIR.
+   Returns -1 if neither is possible. */
+static int create_file(void) {
+  int descriptor = -1;
+#ifdef SYS_memfd_create
+  descriptor = (int)syscall(SYS_memfd_create, "relvm-native", CLOSE_ON_EXEC);
+#endif
+  if (descriptor >= 0) return descriptor;
+  char path[1024];
+  const char *directory = getenv("TMPDIR");
+  int length = snprintf(path, sizeof path, "%s/relvm-native-XXXXXX", directory ? directory : "/tmp");
+  if (length >= (int)sizeof path || (descriptor = mkstemp(path)) < 0) return -1;
+  unlink(path);
+  return descriptor;
+}
+
+/* Writes the library to a file and loads the file.  The path given to dlopen names the open descriptor, so that no
+   other file can be substituted.  The file stays open while the library is loaded: the dynamic linker identifies
+   libraries by path, and the path contains the number of the descriptor. */
+rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t size_bytes,
+                            char reason[RVM_REASON_BYTES]) {
+  char path[40];
+  int descriptor = create_file();
+  library->file = descriptor;
+  if (descriptor < 0) {
+    strcpy(reason, "cannot create a temporary file; set TMPDIR to a writable directory");
+    return RVM_UNSUPPORTED;
+  }
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  if (!write_all(descriptor, bytes, size_bytes)) {
+    strcpy(reason, "cannot write a temporary file; check the free space of TMPDIR");
+    return RVM_OUT_OF_MEMORY;
+  }
+  library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library->handle) return RVM_OK;
+  snprintf(reason, RVM_REASON_BYTES, "%s", dlerror());
+  return RVM_UNSUPPORTED;
+}
+
+/* dlsym also finds symbols of the libraries on which a library depends.  Ignores these symbols. */
+void *rvm_library_find(const rvm_library *library, const char *symbol) {
+  void *found = dlsym(library->handle, symbol);
+  struct link_map *own;
+  Dl_info owner;
+  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) || !dladdr(found, &owner)) return NULL;
+  return strcmp(own->l_name, owner.dli_fname) == 0 ? found : NULL;
+}
+
+void rvm_library_close(rvm_library *library) {
+  if (library->handle) dlclose(library->handle);
+  if (library->file >= 0) close((int)library->file);
+  *library = (rvm_library)RVM_LIBRARY_CLOSED;
+}
+#endif

@@ -1,0 +1,74 @@
+/* macos.c: what only macOS has. */
+#include "cold.h"
+
+#include "system.h"
+
+#ifdef __APPLE__
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+int rvm_random_bytes(void *bytes, size_t size_bytes) { return getentropy(bytes, size_bytes) == 0; }
+
+#ifdef __aarch64__
+int rvm_has_crc32c(void) { return 1; } /* all of Apple's 64-bit processors have it since the A10 */
+#endif
+
+size_t rvm_thread_stack(const char **lowest) {
+  const pthread_t self = pthread_self();
+  const size_t size_bytes = pthread_get_stacksize_np(self);
+  *lowest = (const char *)pthread_get_stackaddr_np(self) - size_bytes; /* the function returns the highest address */
+  return size_bytes;
+}
+
+/* ---- shared libraries ---- */
+
+static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
+  while (size_bytes > 0) {
+    ssize_t written = write(descriptor, bytes, size_bytes < INT_MAX ? (size_t)size_bytes : INT_MAX);
+    if (written <= 0) return 0;
+    bytes += written;
+    size_bytes -= written;
+  }
+  return 1;
+}
+
+/* Writes the library to a new file in the user's folder of temporary files, loads the file, and removes it: the library
+   keeps the pages of the file.  Nobody else can write in this folder. */
+rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t size_bytes,
+                            char reason[RVM_REASON_BYTES]) {
+  char path[PATH_MAX];
+  const size_t length = confstr(_CS_DARWIN_USER_TEMP_DIR, path, sizeof path);
+  static const char name[] = "relvm-native-XXXXXX";
+  int descriptor = -1;
+  if (length > 0 && length + sizeof name <= sizeof path) {
+    memcpy(path + length - 1, name, sizeof name);
+    descriptor = mkstemp(path);
+  }
+  if (descriptor < 0) {
+    strcpy(reason, "cannot create a file in the user's folder of temporary files");
+    return RVM_UNSUPPORTED;
+  }
+  const int is_written = write_all(descriptor, bytes, size_bytes);
+  close(descriptor);
+  if (is_written) library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_FIRST);
+  if (is_written && !library->handle) snprintf(reason, RVM_REASON_BYTES, "%s", dlerror());
+  unlink(path);
+  if (library->handle) return RVM_OK;
+  if (is_written) return RVM_UNSUPPORTED;
+  strcpy(reason, "cannot write a temporary file; check the free space");
+  return RVM_OUT_OF_MEMORY;
+}
+
+/* RTLD_FIRST restricts the search to the library itself. */
+void *rvm_library_find(const rvm_library *library, const char *symbol) { return dlsym(library->handle, symbol); }
+
+void rvm_library_close(rvm_library *library) {
+  if (library->handle) dlclose(library->handle);
+  *library = (rvm_library)RVM_LIBRARY_CLOSED;
+}
+#endif
