@@ -364,10 +364,11 @@ RVM_BUILTIN(check_elements) {
   const rvm_tensor *differs = arguments[0].as.tensor, *found = arguments[1].as.tensor,
                    *expected = arguments[2].as.tensor;
   if (differs->dtype != RVM_DTYPE_bool || found->dtype > RVM_DTYPE_f16 || expected->dtype > RVM_DTYPE_f16)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.check_elements: expected tensors of bools and of two numbers");
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.check_elements: expected a tensor of bools, and two tensors of numbers");
   int64_t size = rvm_tensor_count(differs), wrong = 0, first = 0;
   if (rvm_tensor_count(found) != size || rvm_tensor_count(expected) != size)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.check_elements: expected tensors of equal shapes");
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.check_elements: expected tensors with equally many elements");
   const uint8_t *flags = differs->dl.data;
   rvm_machine *machine = rvm_machine_running();
   for (int64_t start = 0; start < size; start += CHECKED_AT_ONCE) {

@@ -72,7 +72,7 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
   }
 }
 
-/* Calls F(taps) for each number of taps of rvm_columns_f32. */
+/* Calls F(taps) for each number of taps that rvm_columns_f32 accepts. */
 #define RVM_FOR_EACH_TAPS(F) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 
 #define RVM_DEFINE_COLUMNS(taps) \
@@ -159,7 +159,7 @@ typedef struct rvm_plane_taps {
   int64_t positions[RVM_PLANE_TAPS]; /* the position of the weight */
 } rvm_plane_taps;
 
-/* Returns the distance between the sums of planes of `elements` elements. */
+/* Returns the stride, in floats, from the sums of one plane of `elements` elements to those of the next plane. */
 static inline int64_t rvm_plane_stride(int64_t elements) {
   return (elements + RVM_TILE_STEP - 1) / RVM_TILE_STEP * RVM_TILE_STEP;
 }

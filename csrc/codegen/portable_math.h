@@ -214,7 +214,8 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 
 /* ---- powers and roots ---- */
 
-/* Returns `power`, |x|^y, as x^y: with its sign, and the values at zeros, infinities and NaN. */
+/* Returns x^y, given `power`, which is |x|^y: adds the sign, and replaces the result where x or y is zero, infinite or
+   NaN. */
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
   const double magnitude = fabs(x), half = 0.5 * y;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;

@@ -42,7 +42,7 @@ void rvm_unmap(void *block, size_t size_bytes);
 typedef struct rvm_budget {
   int64_t limit;
   int64_t remaining; /* < 0 if a block was larger than requested, or rvm_budget_relax has lifted the limit */
-  int64_t *fuel;     /* decremented by 1 for each 64 bytes */
+  int64_t *fuel;     /* decremented by 1 for each 64 bytes that are allocated */
   /* Frees cached memory.  Called before an allocation is refused.  May be NULL. */
   void (*reclaim)(void *host);
   void *host;

@@ -139,7 +139,7 @@ static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
 
 /* ---- calls of Python functions ---- */
 
-static PyObject *function_name; /* "function": the attribute that holds the Python function registered under a name */
+static PyObject *function_name; /* the string "function", the name of the attribute with a registered Python function */
 
 /* Converts the arguments of a Python function to a tuple.  Returns NULL with an exception if it fails. */
 static PyObject *convert_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {

@@ -6,7 +6,7 @@
 
 enum { MAJOR_VERSION = 1, MINOR_VERSION = 2, CPU = 1, IS_READ_ONLY = 1 };
 
-/* DLManagedTensorVersioned, with the same layout. */
+/* Has the layout of DLPack's DLManagedTensorVersioned. */
 typedef struct Managed {
   uint32_t major, minor;
   void *context;
@@ -15,7 +15,7 @@ typedef struct Managed {
   rvm_dltensor dl;
 } Managed;
 
-/* DLPackExchangeAPI, with the same layout.  Functions that are not used have no arguments here. */
+/* Has the layout of DLPackExchangeAPI.  Functions that are not used have no arguments here. */
 typedef struct ExchangeApi {
   uint32_t major, minor;
   struct ExchangeApi *previous; /* the API of an older version, or NULL */
@@ -126,7 +126,7 @@ PyObject *relvm_exchange_take(Objects *objects, rvm_value value) {
     return NULL;
   }
   if (tensor->dtype == RVM_DTYPE_str || tensor->dl.dtype.bits < 8) {
-    PyErr_SetString(PyExc_TypeError, "results of strings and of less than 8 bits cannot be exchanged");
+    PyErr_SetString(PyExc_TypeError, "results whose elements are strings or have less than 8 bits cannot be exchanged");
     Py_DECREF(reference);
     return NULL;
   }

@@ -132,10 +132,11 @@ static PyObject *check_onnx(PyObject *module, PyObject *arguments) {
 typedef struct reading {
   PyObject *content; /* the memoryview of the file */
   const unsigned char *bytes;
-  const rvm_onnx_field *rows;           /* the fields of the message in the table */
+  const rvm_onnx_field *rows;           /* the rows of the table for the fields of the message */
   PyObject *values[MAX_FIELDS];         /* the value of each field, or NULL; a list for a repeated field */
   rvm_onnx_numbers numbers[MAX_FIELDS]; /* the values of repeated numbers */
-  rvm_wire_field in_place[MAX_FIELDS];  /* a packed field whose bytes are the only values so far; otherwise number 0 */
+  rvm_wire_field in_place[MAX_FIELDS];  /* a packed field whose bytes are the only values so far; its number is 0 if
+                                           there is none */
 } reading;
 
 /* Returns the bytes of a range of the file without copying them. */

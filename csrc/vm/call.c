@@ -414,6 +414,7 @@ rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_
                                   .cost = RVM_LONG_CALL_COST,
                                   .call = call_host_function,
                                   .self = host};
+  /* A closure owns values only, so an empty tensor owns `host`, which its release function frees. */
   const int64_t no_elements = 0;
   rvm_value keeper;
   rvm_status status = rvm_tensor_wrap(RVM_DTYPE_u8, 1, &no_elements, NULL, host_function_release, host, &keeper);

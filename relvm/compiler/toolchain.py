@@ -279,7 +279,9 @@ _BACKGROUND_NICENESS = 10
 
 @contextlib.contextmanager
 def in_background() -> Iterator[None]:
-    """A context manager in which the compilers that this thread starts have a low priority, and end at exit."""
+    """A context manager in which this thread starts compilers with a low priority.  They are killed when Python
+    exits.
+    """
     _here.is_background = True
     try:
         yield

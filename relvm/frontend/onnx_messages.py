@@ -199,21 +199,21 @@ class CheckedModel(NamedTuple):
 
 
 def check_model(content: memoryview, place: str, limits: OnnxLimits = LIMITS) -> CheckedModel:
-    """Check the bytes of an ONNX model, whose messages can then be read.
+    """Check that the bytes are a serialized ONNX model, so that its protobuf messages can be read.
 
     Parameters
     ----------
     content
         The bytes, which must not change afterwards.
     place
-        The name of the model in messages.
+        The name of the model in error messages.
     limits
         The limits on the file.
 
     Raises
     ------
     RelvmFormatError
-        The bytes are not a serialized ModelProto.  The message contains the path of the field and its position.
+        The bytes are not a serialized ModelProto.  The error message contains the path of the field and its position.
     RelvmUnsupportedError
         The file exceeds a limit.
     RelvmMemoryError

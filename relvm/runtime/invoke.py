@@ -206,7 +206,7 @@ class PreparedCall:
         return self.runner.convert_result(self.name, self.run())
 
     def repeat(self, number: int) -> float:
-        """Run the function `number` times.  Return the time in seconds, without the overhead of calls from Python."""
+        """Run the function `number` times.  Return the total time in seconds, without that of calls from Python."""
         words = new_words(1)
         outer = self.runner.begin(self.name)
         try:

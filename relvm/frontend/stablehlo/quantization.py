@@ -58,7 +58,7 @@ def _expressed(type_: AnyType) -> AnyType:
 
 
 def dequantized(node: Node, x: Expr, type_: AnyType) -> Expr:
-    """Return (q - zero_point) * scale for the elements q of a tensor.  Return a tensor of another type unchanged."""
+    """Return (q - zero_point) * scale for the elements q of a quantized tensor, or another tensor unchanged."""
     element = quantized_element(type_)
     if element is None:
         return x

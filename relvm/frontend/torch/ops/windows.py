@@ -202,7 +202,12 @@ def _adaptive_maximum(rank: int, name: str) -> None:
 
 
 def _window_positions(sizes: Sequence[int], counts: Sequence[int]) -> np.ndarray:
-    """Return the flat positions of each adaptive window, as rows of the same length: positions are repeated."""
+    """Return the flat positions of the elements of each adaptive window, one window in each row.
+
+    Windows of fewer elements than the largest one repeat their last position.
+
+    sizes, counts: the size of the input and the number of windows on each axis.
+    """
     rows = []
     for window in np.ndindex(*counts):
         ranges = [
