@@ -192,7 +192,7 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
   int64_t p = 0;
 #ifdef RVM_LEFT_LANES
-  for (; p + RVM_LEFT_LANES <= depth; p += RVM_LEFT_LANES) {
+  for (const int64_t full = depth / RVM_LEFT_LANES * RVM_LEFT_LANES; p < full; p += RVM_LEFT_LANES) {
     const float *const right[RVM_LEFT_LANES] = {x + offsets[p], x + offsets[p + 1], x + offsets[p + 2],
                                                 x + offsets[p + 3]};
     rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);

@@ -207,7 +207,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
   int64_t p = 0;
 #ifdef RVM_LEFT_LANES
-  for (; a_column_stride == 1 && p + RVM_LEFT_LANES <= depth; p += RVM_LEFT_LANES) {
+  for (const int64_t full = a_column_stride == 1 ? depth / RVM_LEFT_LANES * RVM_LEFT_LANES : 0; p < full;
+       p += RVM_LEFT_LANES) {
     const float *const right[RVM_LEFT_LANES] = {b + p * b_stride, b + (p + 1) * b_stride, b + (p + 2) * b_stride,
                                                 b + (p + 3) * b_stride};
     rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);

@@ -312,7 +312,7 @@ static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_dots){0};
   int64_t p = 0;
 #ifdef RVM_LEFT_WORDS
-  for (; p + RVM_LEFT_WORDS <= words; p += RVM_LEFT_WORDS)
+  for (const int64_t full = words / RVM_LEFT_WORDS * RVM_LEFT_WORDS; p < full; p += RVM_LEFT_WORDS)
     rvm_add_dots_of_lanes(sum, rows, vectors, args, a + 4 * p, flip, a_is_signed, b + p * b_stride);
 #endif
   RVM_UNROLL_TWICE
