@@ -54,7 +54,8 @@ def test_the_main_job_gives_the_same_bits(root: Path) -> None:
 @pytest.mark.parametrize("processor", ["cortex-a72", "cortex-a76", "max"])
 def test_products_of_bytes(root: Path, processor: str) -> None:
     """Their kernels differ: without dot products, with them, and with those of mixed signs."""
-    text = "def main(x: u8[n, 70], w: i8[70, 40]) -> i32[n, 40] = matmul_integer(x, w)"
+    text = """def main(x: u8[n, 70], w: i8[70, 40]) -> i32[n, 40] =
+      matmul_integer(x, w, const(u8[], 3), const(i8[], -2))"""
     vm.build(parse_module(text), "bytecode", "bytecode").save(root / "bytes.rvm")
     code = """
 import json, numpy as np, relvm
@@ -62,7 +63,8 @@ x, w = np.arange(9 * 70, dtype=np.uint8).reshape(9, 70), np.arange(70 * 40).asty
 print(json.dumps(relvm.load_model("bytes.rvm")(x, w).numpy().tolist()))
 """
     x, w = np.arange(9 * 70, dtype=np.uint8).reshape(9, 70), np.arange(70 * 40).astype(np.int8).reshape(70, 40)
-    assert json.loads(run(root, "-c", code, processor=processor)) == (x.astype(int) @ w.astype(int)).tolist()
+    expected = (x.astype(int) - 3) @ (w.astype(int) + 2)
+    assert json.loads(run(root, "-c", code, processor=processor)) == expected.tolist()
 
 
 def test_an_executable_of_x86_64_runs(root: Path) -> None:
