@@ -58,7 +58,8 @@ def unbox_scalars(module: Module) -> Module:
     tensors at constant positions are read without a kernel.
 
     A parameter of a private function is unboxed if its recursive calls pass unboxed arguments.  So the loop that the
-    function represents creates no tensors for it.  All results have the same bits as without the pass.
+    function represents creates no tensors for it.  All results have the same bits as without the pass, except for the
+    sign and the payload of NaN.
     """
     if not any(isinstance(item, If) for function in module.functions for item in walk(function.body)):
         return module
@@ -239,15 +240,16 @@ class _Analysis:
 
     def _available(self, chosen: set[Var], needs: dict[Var, int]) -> set[Var]:
         """Return the largest subset of `chosen` that can be computed from scalars."""
-        found = dict.fromkeys(chosen)
-        ordered = [var for var in self.candidates if var in found]
+        found = dict.fromkeys(var for var in self.candidates if var in chosen)
+        ordered = list(found)
         while True:
-            lost = [var for var in ordered if not self._is_computable(var, found, needs[var])]
-            if not lost:
+            # In the order of the program, so that a variable is lost in the same round as its operands.
+            for var in ordered:
+                if not self._is_computable(var, found, needs[var]):
+                    del found[var]
+            if len(found) == len(ordered):
                 return set(found)
-            for var in lost:
-                del found[var]
-            ordered = [var for var in ordered if var in found]
+            ordered = list(found)
 
     def _is_computable(self, var: Var, unboxed: Collection[Var], need: int) -> bool:
         def is_scalar(expr: Expr) -> bool:
@@ -289,11 +291,18 @@ class _Rewriter:
 
     unboxed: the variables to replace.
     scalars: a replaced variable -> the scalar, an atom.  Results of `to_scalar` can be replaced, too.
+    elements: the variable of a slice -> the variables to replace that are its element.  They are read where the slice
+        is computed, so that the whole tensor is not needed longer than before.
     """
 
     def __init__(self, unboxed: set[Var], definitions: dict[Var, Expr], functions: dict[str, Function]) -> None:
         self.unboxed, self.definitions, self.functions = unboxed, definitions, functions
         self.scalars: dict[Var, Expr] = {}
+        self.elements: dict[Var, list[Var]] = defaultdict(list)
+        for var in unboxed:
+            match definitions.get(var):
+                case OpCall(op=ops.reshape, args=(Var() as x, _)):
+                    self.elements[x].append(var)
         self.params = {
             param: self._scalar_var(param)
             for function in functions.values()
@@ -321,11 +330,16 @@ class _Rewriter:
 
     def binding(self, binding: Binding | MatchCast, known: _Known, bindings: list[Binding | MatchCast]) -> None:
         var, value = binding.var, binding.value
+        if isinstance(value, OpCall) and value.op is ops.slice:
+            for element in self.elements.get(var, ()):
+                self.element(element, known, bindings)
         if var in self.unboxed and isinstance(binding, Binding):
             self.unboxed_binding(binding, known, bindings)
             return
         match value:
-            case OpCall(op=ops.to_scalar, args=(x,)) if isinstance(x, Constant) or x in self.unboxed:
+            case OpCall(op=ops.to_scalar, args=(x,)) if x in self.unboxed or (
+                isinstance(x, Constant) and unboxed_dtype(x.type)
+            ):
                 self.scalars[var] = self.as_scalar(x, known, bindings)
                 return
             case If(cond=cond):
@@ -349,16 +363,23 @@ class _Rewriter:
                 self.scalars[var] = translate(value, scalars, var, computed)
                 bindings += computed
             case OpCall():
-                found = element_position(value, self.definitions)
-                assert found is not None
-                tensor, position = found
-                read = ops.element_at(self.as_value(tensor, known, bindings), Prim(position, I64))
-                bindings.append(Binding(self._scalar_var(var), read))
+                if var not in self.scalars:
+                    self.element(var, known, bindings)
             case If(cond=cond):
                 value = self.conditional(value, cond, known, bindings, is_scalar=True)
                 bindings.append(Binding(self._scalar_var(var), value))
             case _:
                 self.scalars[var] = self.as_scalar(value, known, bindings)
+
+    def element(self, var: Var, known: _Known, bindings: list[Binding | MatchCast]) -> None:
+        """Read the element of a tensor that an unboxed variable is."""
+        value = self.definitions[var]
+        assert isinstance(value, OpCall)
+        found = element_position(value, self.definitions)
+        assert found is not None
+        tensor, position = found
+        read = ops.element_at(self.as_value(tensor, known, bindings), Prim(position, I64))
+        bindings.append(Binding(self._scalar_var(var), read))
 
     def conditional(
         self, value: If, cond: Expr, known: _Known, bindings: list[Binding | MatchCast], *, is_scalar: bool

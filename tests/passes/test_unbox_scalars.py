@@ -12,7 +12,7 @@ from support import modes
 from relvm import vm
 from relvm.compiler.build import assemble, lower
 from relvm.compiler.target import Target
-from relvm.errors import RelvmIndexError
+from relvm.errors import RelvmIndexError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.ir.interpreter import evaluate
 from relvm.ir.types import PrimType
@@ -206,3 +206,45 @@ def test_random_loops_have_the_same_bits_in_compiled_mode() -> None:
         expected = leaves(machine(module, ["unbox_scalars"])["main"](*args))
         compiled = vm.VirtualMachine(vm.build(module, exec_mode="compiled", target="c"))
         expect_same_bits(leaves(compiled["main"](*args)), expected, text)
+
+
+def test_a_tensor_of_unknown_shape_is_not_read() -> None:
+    """It may have several elements, or none, which `reshape` refuses."""
+    module = parse_module("""def main(x: f32[...], y: f32[1]) -> i64 {
+      a = reshape(x, shape())
+      b = reshape(y, shape())
+      return if less(a, b) then 1 else 0 }""")
+    with pytest.raises(RelvmUnsupportedError, match="reshape: an argument has type"):
+        machine(module, [])
+
+
+def test_a_constant_that_is_no_i64_fails_where_it_is_used() -> None:
+    module = parse_module("""def main(n: i64) -> i64 {
+      x: i64[] = to_tensor(n, dtype=i64)
+      return if less(x, const(i64[], 3)) then 1 else to_scalar(const(u64[], 18446744073709551615)) }""")
+    run = machine(module, [])["main"]
+    assert run(1) == 1
+    with pytest.raises(RelvmTypeError, match="18446744073709551615 is out of the range of i64"):
+        run(5)
+
+
+def test_an_element_is_read_where_the_program_slices() -> None:
+    """So the tensor is not needed after the slice, and can be updated in place."""
+    module = parse_module("""def main(v: f32[8], s: f32[]) -> (f32[8], i64) {
+      t = slice(v, begin=(5,), end=(6,))
+      w = negative(v)
+      a = reshape(t, shape())
+      return (w, if less(a, s) then 1 else 0) }""")
+    text = str(run_passes(module, build_pipeline("numpy")))
+    assert text.index("element_at(") < text.index("negative")
+
+
+def test_recursion_is_as_deep_as_with_boxed_tensors() -> None:
+    """The modulus of variables is not translated, because its many steps would take registers."""
+    module = parse_module("""
+      private def f(n: i32[]) -> i32[] with (inline=false) {
+        return if less_equal(n, const(i32[], 0)) then n else {
+          m = modulo(n, add(n, const(i32[], 3)))
+          return add(@f(subtract(n, const(i32[], 1))), m) } }
+      def main(n: i32[]) -> i32[] = @f(n)""")
+    assert machine(module, [])["main"](np.int32(40_000)).numpy() == sum(range(40_001))

@@ -5,23 +5,24 @@ the same expressions with the scalar operators of csrc/tables/scalar_operators.d
 An integer of another dtype is represented by the i64 that is equal to it, and an f32 by the f64.  Results are then
 reduced to the range of the dtype, or rounded to f32.  This gives the bits of the kernel: the f64 sum, difference,
 product or quotient of two f32, rounded to f32, is the correctly rounded f32 (S. Figueroa, "When is double rounding
-innocuous?", 1995).
+innocuous?", 1995).  The sign and the payload of a NaN are not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
 from relvm.ir.dtypes import BOOL, F32, F64, I8, I16, I32, I64, U8, U16, U32, DType
-from relvm.ir.expr import Binding, Block, Constant, Expr, If, OpCall, Prim, PrimCall, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, If, MatchCast, OpCall, Prim, PrimCall, Var
 from relvm.ir.loop_ir import Literal, Local, Operation, Scalar
 from relvm.ir.scalar_ops import COMPARISONS, DTYPE_OF_LETTER, evaluate_row, find_row, has_defined_result
 from relvm.ir.scalar_ops import Scalar as Number
 from relvm.ir.types import PrimType, TensorType, Type
+from relvm.ir.visitor import inner_blocks
 from relvm.kernels.lowering_rules import Pointwise
 
 # The dtypes that scalars can represent -> the dtype of the scalar.
@@ -32,6 +33,9 @@ _REDUCED = frozenset(("add", "sub", "mul", "neg", "shl"))
 _ROUNDED = frozenset(("add", "sub", "mul", "div"))
 _EXACT_ON_FLOATS = frozenset(("neg", "min", "max"))
 _EXTREMES = {"maximum": "max", "minimum": "min"}
+# Operators that need more bindings, such as the modulus of two variables, are not translated.  Each binding takes a
+# register in the frame of a function, which limits the depth of recursion.
+_MAX_BINDINGS = 8
 
 
 class UntranslatableError(Exception):
@@ -63,11 +67,17 @@ def is_translatable(call: OpCall) -> bool:
     ]
     if len(args) < len(call.args):
         return False
+    bindings: list[Binding] = []
     try:
-        translate(call, args, var, [])
+        translate(call, args, var, bindings)
     except UntranslatableError:
         return False
-    return True
+    return _count(bindings) <= _MAX_BINDINGS
+
+
+def _count(bindings: Iterable[Binding | MatchCast]) -> int:
+    """Return the number of bindings, including those in branches."""
+    return sum(1 + sum(_count(block.bindings) for block in inner_blocks(each.value)) for each in bindings)
 
 
 def translate(call: OpCall, args: Sequence[Expr], var: Var, bindings: list[Binding]) -> Expr:
@@ -257,7 +267,8 @@ def element_position(call: OpCall, definitions: dict[Var, Expr]) -> tuple[Expr, 
     (x, _) = call.args
     source = definitions.get(x) if isinstance(x, Var) else None
     if not (isinstance(source, OpCall) and source.op is ops.slice):
-        return (x, 0) if not isinstance(x, Constant) else None
+        # The number of elements of an unknown shape must be checked by the operator itself.
+        return (x, 0) if not isinstance(x, Constant) and x.tensor_type.shape is not None else None
     (whole,) = source.args
     sizes = whole.tensor_type.shape
     if isinstance(whole, Constant) or sizes is None:
