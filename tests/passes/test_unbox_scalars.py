@@ -236,7 +236,7 @@ def test_an_element_is_read_where_the_program_slices() -> None:
       a = reshape(t, shape())
       return (w, if less(a, s) then 1 else 0) }""")
     text = str(run_passes(module, build_pipeline("numpy")))
-    assert text.index("element_at(") < text.index("negative")
+    assert text.index("tensor_element(") < text.index("negative")
 
 
 def test_recursion_is_as_deep_as_with_boxed_tensors() -> None:
