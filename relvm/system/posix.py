@@ -14,6 +14,32 @@ from typing import IO, TYPE_CHECKING, Any
 
 from relvm.system.errors import UnsafeFolderError, not_private, outside
 
+__all__ = [
+    "Folder",
+    "block_interrupts",
+    "cache_root",
+    "can_limit_processes",
+    "end_after",
+    "end_processes",
+    "find_beneath",
+    "has_ended_late",
+    "is_own",
+    "library_suffix",
+    "load_library",
+    "lower_priority",
+    "map_copy_on_write",
+    "name_of_end",
+    "only_user_can_write",
+    "open_at_once",
+    "own_session",
+    "processor_count",
+    "processor_seconds",
+    "split_command",
+    "stored_bytes",
+    "try_lock",
+    "watch_forks",
+]
+
 if TYPE_CHECKING:
     import ctypes
 
