@@ -18,7 +18,7 @@ from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator
 
 # Operators on strings, lists and optional values, which cannot be exported.
-NOT_EXPORTED = ("string_", "list_", "make_list", "sequence_", "is_null", "value_of")
+NOT_EXPORTED = ("string_", "list_", "make_list", "sequence_", "is_null", "value_of", "element_at")
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler that could warn")

@@ -248,6 +248,19 @@ static void loaded_executables(void) {
                                     {.max_code_words = -1}};
   const char *const texts[] = {"functions is NULL",   "function_count is -1", "functions[i] is NULL", "max_bytes is -1",
                                "max_functions is -1", "max_constants is -1",  "max_code_words is -1"};
+  const void *mapped;
+  int64_t mapped_bytes;
+  WRONG(rvm_file_map, path, RVM_ARGUMENT_ERROR, "path is NULL", NULL, &mapped, &mapped_bytes, &slot);
+  WRONG(rvm_file_map, path, RVM_ARGUMENT_ERROR, "cannot map the file no such file", "no such file", &mapped,
+        &mapped_bytes, &slot);
+  WRONG(rvm_file_map, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL", "file", NULL, &mapped_bytes, &slot);
+  WRONG(rvm_file_map, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is NULL", "file", &mapped, NULL, &slot);
+  RETURNS(rvm_file_map, error, RVM_ARGUMENT_ERROR, "no such file", &mapped, &mapped_bytes, NULL);
+  CHECK_OK(rvm_file_map(__FILE__, &mapped, &mapped_bytes, &slot), slot);
+  CHECK(mapped_bytes > 14 && !memcmp(mapped, "/* test_api.c:", 14));
+  rvm_file_unmap(mapped, mapped_bytes);
+  IGNORES(rvm_file_unmap, bytes, NULL, 0);
+  ANY(rvm_file_unmap, size_bytes);
   WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL", NULL, 0, NULL, &made, &slot);
   WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "aligned", exe.bytes + 1, 64, NULL, &made, &slot);
   WRONG(rvm_executable_load, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", exe.bytes, -1, NULL, &made, &slot);

@@ -209,9 +209,9 @@ static void test_check_elements(void) {
   BAD(check_elements, RVM_ASSERTION_ERROR, "main: y: element [1, 1] is 1.5, expected 0 (2 of 6 elements differ)",
       differs, found, expected, where);
   BAD(check_elements, RVM_ASSERTION_ERROR, "main: y: element [] is True, expected True", scalar, scalar, scalar, where);
-  BAD(check_elements, RVM_SHAPE_ERROR, "equal shapes", differs, scalar, expected, where);
-  BAD(check_elements, RVM_TYPE_ERROR, "expected tensors of bools", found, found, expected, where);
-  BAD(check_elements, RVM_TYPE_ERROR, "expected tensors of bools", differs, half, expected, where);
+  BAD(check_elements, RVM_SHAPE_ERROR, "equally many elements", differs, scalar, expected, where);
+  BAD(check_elements, RVM_TYPE_ERROR, "expected a tensor of bools", found, found, expected, where);
+  BAD(check_elements, RVM_TYPE_ERROR, "expected a tensor of bools", differs, half, expected, where);
   BAD(check_elements, RVM_TYPE_ERROR, "expected argument 4 to be a string", differs, found, expected, INT(1));
   rvm_value values[] = {where, differs, found, expected, scalar, half};
   for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);

@@ -37,7 +37,7 @@ ASAN = (
 )
 LARGEST = 1 << 14  # limit on the bytes of an input
 ONNX_FUZZER = [HERE / "onnx" / "onnx_harness.c"]
-ONNX_TESTED = [source for source in RUNTIME if source.parent.name == "core" or source.stem == "crc32c"]
+ONNX_TESTED = [source for source in RUNTIME if source.parent.name in ("core", "system") or source.stem == "crc32c"]
 # The tested sources and those of the fuzzer, without the driver, for each kind of input.
 SOURCES = {"executable": (RUNTIME, FUZZER), "onnx": ([*ONNX_TESTED, *sorted(READERS.glob("*.c"))], ONNX_FUZZER)}
 MUTATORS = {
