@@ -1,4 +1,4 @@
-/* cpu.c: detects processor features: on x86-64 with CPUID, and on AArch64 by the auxiliary vector of Linux.  It does
+/* cpu.c: detects processor features: on x86-64 with CPUID, and on AArch64 by what the system reports.  It does
    not use __builtin_cpu_supports, because not every compiler has the run-time library behind it. */
 #include "cold.h"
 
@@ -6,6 +6,8 @@
 
 #include <stdatomic.h>
 #include <string.h>
+
+#include "system.h"
 
 /* The words that contain feature bits.  Those of CPUID are named after the leaf and the register EBX, ECX or EDX.  Leaf
    7 has the subleaves 0 and 1; EXTENDED is leaf 0x80000001.  HWCAP and HWCAP2 are the low halves of AT_HWCAP and
@@ -45,12 +47,10 @@ void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) {
   if (!*name) strcpy(name, "this processor");
 }
 #else
-#if defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-
+#if defined(__aarch64__)
 static unsigned read_words(unsigned words[WORD_COUNT]) {
-  words[HWCAP] = (unsigned)getauxval(AT_HWCAP);
-  words[HWCAP2] = (unsigned)getauxval(AT_HWCAP2);
+  words[HWCAP] = (unsigned)rvm_hwcaps();
+  words[HWCAP2] = (unsigned)(rvm_hwcaps() >> 32);
   return 0;
 }
 #else

@@ -35,7 +35,7 @@ static uint32_t crc_by_nibbles(uint32_t crc, const unsigned char *bytes, int64_t
 #define CRC_TARGET __attribute__((target("+crc")))
 #define CRC_WORD(crc, word) __crc32cd(crc, word)
 #define CRC_BYTE(crc, byte) __crc32cb(crc, byte)
-#define CRC_IN_HARDWARE() rvm_has_crc32c()
+#define CRC_IN_HARDWARE() (rvm_hwcaps() & RVM_HWCAP_CRC32)
 #endif
 
 #ifdef CRC_TARGET

@@ -56,15 +56,11 @@ static void release_managed(void *argument) {
 
 static int is_dense(const rvm_dltensor *dl) {
   int64_t stride = 1;
-  for (int32_t axis = dl->ndim - 1; axis >= 0 && dl->strides; axis--) {
+  if (!dl->strides) return 1;
+  for (int32_t axis = 0; axis < dl->ndim; axis++)
     if (dl->shape[axis] == 0) return 1;
-    if (dl->shape[axis] != 1 && dl->strides[axis] != stride) {
-      for (int32_t outer = axis - 1; outer >= 0; outer--)
-        if (dl->shape[outer] == 0) return 1;
-      return 0;
-    }
-    stride *= dl->shape[axis];
-  }
+  for (int32_t axis = dl->ndim - 1; axis >= 0; stride *= dl->shape[axis--])
+    if (dl->shape[axis] != 1 && dl->strides[axis] != stride) return 0;
   return 1;
 }
 

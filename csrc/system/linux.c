@@ -4,6 +4,7 @@
 #endif
 #include "cold.h"
 
+#include "posix.h"
 #include "system.h"
 
 #ifdef __linux__
@@ -27,9 +28,7 @@ int rvm_random_bytes(void *bytes, size_t size_bytes) {
 }
 
 #ifdef __aarch64__
-enum { HAS_CRC32 = 1 << 7 }; /* HWCAP_CRC32 */
-
-int rvm_has_crc32c(void) { return (getauxval(AT_HWCAP) & HAS_CRC32) != 0; }
+uint64_t rvm_hwcaps(void) { return (uint64_t)getauxval(AT_HWCAP2) << 32 | (uint32_t)getauxval(AT_HWCAP); }
 #endif
 
 size_t rvm_thread_stack(const char **lowest) {
@@ -44,16 +43,6 @@ size_t rvm_thread_stack(const char **lowest) {
 }
 
 /* ---- shared libraries ---- */
-
-static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
-  while (size_bytes > 0) {
-    ssize_t written = write(descriptor, bytes, (size_t)size_bytes);
-    if (written <= 0) return 0;
-    bytes += written;
-    size_bytes -= written;
-  }
-  return 1;
-}
 
 enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC, which is not in the headers of every C library */
 
@@ -86,7 +75,7 @@ rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t siz
     return RVM_UNSUPPORTED;
   }
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-  if (!write_all(descriptor, bytes, size_bytes)) {
+  if (!rvm_file_write(descriptor, bytes, size_bytes)) {
     strcpy(reason, "cannot write a temporary file; check the free space of TMPDIR");
     return RVM_OUT_OF_MEMORY;
   }

@@ -1,6 +1,7 @@
 /* macos.c: what only macOS has. */
 #include "cold.h"
 
+#include "posix.h"
 #include "system.h"
 
 #ifdef __APPLE__
@@ -15,7 +16,7 @@
 int rvm_random_bytes(void *bytes, size_t size_bytes) { return getentropy(bytes, size_bytes) == 0; }
 
 #ifdef __aarch64__
-int rvm_has_crc32c(void) { return 1; } /* all of Apple's 64-bit processors have it since the A10 */
+uint64_t rvm_hwcaps(void) { return RVM_HWCAP_CRC32; } /* all of Apple's 64-bit processors have it since the A10 */
 #endif
 
 size_t rvm_thread_stack(const char **lowest) {
@@ -26,16 +27,6 @@ size_t rvm_thread_stack(const char **lowest) {
 }
 
 /* ---- shared libraries ---- */
-
-static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
-  while (size_bytes > 0) {
-    ssize_t written = write(descriptor, bytes, size_bytes < INT_MAX ? (size_t)size_bytes : INT_MAX);
-    if (written <= 0) return 0;
-    bytes += written;
-    size_bytes -= written;
-  }
-  return 1;
-}
 
 /* Writes the library to a new file in the user's folder of temporary files, loads the file, and removes it: the library
    keeps the pages of the file.  Nobody else can write in this folder. */
@@ -53,7 +44,7 @@ rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t siz
     strcpy(reason, "cannot create a file in the user's folder of temporary files");
     return RVM_UNSUPPORTED;
   }
-  const int is_written = write_all(descriptor, bytes, size_bytes);
+  const int is_written = rvm_file_write(descriptor, bytes, size_bytes);
   close(descriptor);
   if (is_written) library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_FIRST);
   if (is_written && !library->handle) snprintf(reason, RVM_REASON_BYTES, "%s", dlerror());

@@ -1,9 +1,12 @@
 /* posix.c: what Linux and macOS have in common. */
+#include "posix.h"
+
 #include "system.h"
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sched.h>
 #include <stdio.h>
@@ -41,6 +44,17 @@ const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_
 
 void rvm_path_unmap(const void *bytes, int64_t size_bytes) {
   if (bytes) munmap((void *)bytes, (size_t)size_bytes);
+}
+
+/* macOS writes at most INT_MAX bytes at a time. */
+int rvm_file_write(int descriptor, const char *bytes, int64_t size_bytes) {
+  while (size_bytes > 0) {
+    ssize_t written = write(descriptor, bytes, size_bytes < INT_MAX ? (size_t)size_bytes : INT_MAX);
+    if (written <= 0) return 0;
+    bytes += written;
+    size_bytes -= written;
+  }
+  return 1;
 }
 
 int64_t rvm_clock_now(void) {

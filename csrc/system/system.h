@@ -55,8 +55,10 @@ int64_t rvm_clock_now(void);
 int rvm_random_bytes(void *bytes, size_t size_bytes);
 
 #ifdef __aarch64__
-/* Returns whether the processor has instructions for CRC-32C. */
-int rvm_has_crc32c(void);
+enum { RVM_HWCAP_CRC32 = 1 << 7 };
+/* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.
+   On macOS, it is only RVM_HWCAP_CRC32. */
+uint64_t rvm_hwcaps(void);
 #endif
 
 /* ---- threads ---- */
