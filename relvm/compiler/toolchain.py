@@ -233,10 +233,11 @@ def target_system(compiler: Compiler) -> str:
 
 def linker_flags(compiler: Compiler) -> tuple[str, ...]:
     """Return the flags with which a compiler links a shared library without unused functions."""
-    if target_system(compiler) == "linux":
-        return ("-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *_LINKED_SAFELY)
-    if target_system(compiler) == "macos":
-        return ("-shared", "-Wl,-dead_strip")
+    match target_system(compiler):
+        case "linux":
+            return ("-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections", *_LINKED_SAFELY)
+        case "macos":
+            return ("-shared", "-Wl,-dead_strip")
     return ("-shared", "-Wl,--gc-sections")
 
 

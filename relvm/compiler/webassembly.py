@@ -158,9 +158,8 @@ def _runtime_objects(
         macros.append("RVM_WITHOUT_KERNELS")
 
     def flags(source: Path) -> tuple[str, ...]:
-        text = source.read_text(
-            encoding="utf-8"
-        )  # all modules share the object files of sources that use none of the macros
+        # All modules share the object files of sources that use none of the macros.
+        text = source.read_text(encoding="utf-8")
         return (*_COMMON, *(f"-D{macro}" for macro in macros if macro in text), *_speed_flags(source))
 
     return compile_files(compiler, {source: flags(source) for source in sources})

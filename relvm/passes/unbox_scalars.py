@@ -204,8 +204,8 @@ class _Analysis:
         """Return the tensors from which an unboxed variable is computed."""
         value = self.definitions.get(var)
         match value:
-            case OpCall(op=op, args=args):
-                return args if op is not ops.to_tensor and is_translatable(value) else ()
+            case OpCall(op=op, args=args):  # to_tensor, the element of a tensor, or an operator to translate
+                return () if op in (ops.to_tensor, ops.reshape) else args
             case If(then=Block(result=then), orelse=Block(result=orelse)):
                 return (then, orelse)
             case Var():
@@ -357,14 +357,14 @@ class _Rewriter:
         match value:
             case OpCall(op=ops.to_tensor, args=(scalar,)):
                 self.scalars[var] = self.converted(var, self.as_value(scalar, known, bindings), bindings)
-            case OpCall(args=args) if is_translatable(value):
+            case OpCall(op=ops.reshape):
+                if var not in self.scalars:
+                    self.element(var, known, bindings)
+            case OpCall(args=args):
                 scalars = [self.as_scalar(arg, known, bindings) for arg in args]
                 computed: list[Binding] = []
                 self.scalars[var] = translate(value, scalars, var, computed)
                 bindings += computed
-            case OpCall():
-                if var not in self.scalars:
-                    self.element(var, known, bindings)
             case If(cond=cond):
                 value = self.conditional(value, cond, known, bindings, is_scalar=True)
                 bindings.append(Binding(self._scalar_var(var), value))
