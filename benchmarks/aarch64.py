@@ -30,8 +30,8 @@ from relvm.frontend.onnx import from_onnx
 BENCHMARKS = Path(__file__).resolve().parent
 sys.path.append(str(BENCHMARKS.parent / "tests" / "wheels"))
 
-from arm64_root import PYTHON, make_arm64_root  # noqa: E402
-from bare_root import install  # noqa: E402
+# The folder has to be in sys.path first.
+from arm64_root import PYTHON, install_in_arm64_root, make_arm64_root  # noqa: E402
 
 COMPILER = "aarch64-linux-gnu-gcc"
 PROCESSORS = {"cortex-a72": "c", "cortex-a76": "c -march=armv8.2-a+dotprod", "max": "c -march=armv8.2-a+dotprod+i8mm"}
@@ -39,16 +39,13 @@ DEFAULT = (
     *("magika", "silero_vad", "ppocr_cls", "oww_melspec", "oww_embedding", "minilm_l3", "t5_enc_int8", "chars2vec"),
     *("lac_gru", "plcmos", "pyfr_derive_int8", "tashkeel_cbhg", "swift_f0", "mtcnn_o"),
 )
-_WHEELS = ("--only-binary=:all:", "--no-compile", "--python-version=3.11", "--implementation=cp")
-_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 _HEADER = ("model", "onnxruntime", "native", "bytecode", "native / onnxruntime", "bytecode / onnxruntime", "error")
 
 
 def make_root(folder: Path, wheels: Path) -> None:
     """Make the root folder, with the processor of a Raspberry Pi 5 in /proc/cpuinfo, which onnxruntime reads."""
     root = make_arm64_root(folder)
-    platforms = [f"--platform={name}_aarch64" for name in _PLATFORMS]
-    install(root / "packages", "onnxruntime", *map(str, wheels.glob("*.whl")), options=(*_WHEELS, *platforms))
+    install_in_arm64_root(root, "onnxruntime", *map(str, wheels.glob("*.whl")))
     processors = root / "sys" / "devices" / "system" / "cpu"
     (root / "proc").mkdir()
     features = "fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp"

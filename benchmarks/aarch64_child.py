@@ -6,6 +6,7 @@ numpy.savez wrote in the order of the parameters, and the file for the results.
 
 import ctypes
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -30,13 +31,12 @@ def main(engine: str, model: str, inputs: str, results: str) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        run = lambda: session.run(None, case)  # noqa: E731
+        run = partial(session.run, None, case)
     else:
         from relvm import vm
 
         function = vm.VirtualMachine(vm.load(model, trust_native=True), num_threads=1)["main"]
-        arguments = tuple(case.values())
-        run = lambda: function(*arguments)  # noqa: E731
+        run = partial(function, *case.values())
     for _ in range(_WARM_UP_RUNS):
         run()
     begin = instructions()

@@ -6,9 +6,13 @@ import os
 import subprocess
 from pathlib import Path
 
+from bare_root import install
+
 SOURCES = Path("/etc/apt/sources.list.d/debian.sources")  # the packages of Debian 12
 _PACKAGES = ("python3.11", "libstdc++6")  # the latter for ml_dtypes
 PYTHON = "usr/bin/python3.11"
+_WHEELS = ("--only-binary=:all:", "--no-compile", "--python-version=3.11", "--implementation=cp")
+_PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 
 
 def make_arm64_root(folder: Path) -> Path:
@@ -44,3 +48,9 @@ def make_arm64_root(folder: Path) -> Path:
     for package in sorted((folder / "cache" / "archives").glob("*.deb")):
         subprocess.run(["dpkg-deb", "--extract", str(package), str(root)], check=True)
     return root
+
+
+def install_in_arm64_root(root: Path, *requirements: str) -> None:
+    """Install wheels that the Python in a root accepts, and what they require, in the folder `packages` of the root."""
+    platforms = (f"--platform={name}_aarch64" for name in _PLATFORMS)
+    install(root / "packages", *requirements, options=(*_WHEELS, *platforms))

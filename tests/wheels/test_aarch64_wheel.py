@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm64_root import PYTHON, SOURCES, make_arm64_root
-from bare_root import install
+from arm64_root import PYTHON, SOURCES, install_in_arm64_root, make_arm64_root
 from wheel_models import expected, results, write_job
 
 from release.wheels import PLATFORMS, build_sdist, build_wheels
@@ -21,10 +20,6 @@ _MISSING = [name for name in ("qemu-aarch64", "apt-get", "dpkg-deb") if shutil.w
 _MISSING += [] if SOURCES.exists() else [str(SOURCES)]
 pytestmark = pytest.mark.skipif(bool(_MISSING), reason=f"missing: {', '.join(_MISSING)} (.ci/run has the packages)")
 
-# The wheels that the Python in the root accepts.
-_WHEELS = ("--only-binary=:all:", "--no-compile", "--python-version=3.11", "--implementation=cp")
-_PLATFORMS = tuple(f"--platform={name}_aarch64" for name in ("manylinux_2_28", "manylinux_2_27", "manylinux2014"))
-
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,7 +28,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (platform,) = (each for each in PLATFORMS if each.tag == "manylinux_2_17_aarch64")
     wheels = build_wheels(build_sdist(folder / "dist"), platform, folder / "dist")
     root = make_arm64_root(folder / "debian")
-    install(root / "packages", *map(str, wheels), options=(*_WHEELS, *_PLATFORMS, f"--platform={platform.tag}"))
+    install_in_arm64_root(root, *map(str, wheels))
     write_job(root)
     return root
 
