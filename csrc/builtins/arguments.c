@@ -1,12 +1,6 @@
 /* arguments.c: checks of arguments shared by the builtins. */
 #include "arguments.h"
 
-static const char *const signatures[] = {
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) signature,
-#include "builtins.def"
-#undef BUILTIN
-};
-
 /* Describes the values that a kind (rvm_check_arguments) accepts, for messages. */
 static const char *kind_meaning(char kind) {
   switch (kind) {
@@ -46,15 +40,17 @@ static inline int is_of_kind(char kind, rvm_value value) {
 }
 
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {
-  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", rvm_builtin_name(builtin),
-                  signatures[builtin], count);
+  const rvm_builtin_row *row = rvm_builtin_row_of(builtin);
+  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", row->name, row->signature,
+                  count);
 }
 
 static __attribute__((noinline)) rvm_status fail_argument(enum rvm_builtin builtin, char kind, int32_t index,
                                                           rvm_value value, rvm_value *result) {
+  const rvm_builtin_row *row = rvm_builtin_row_of(builtin);
   char text[RVM_DESCRIPTION_BYTES];
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", rvm_builtin_name(builtin),
-                  signatures[builtin], index + 1, kind_meaning(kind), rvm_value_describe(value, text));
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", row->name, row->signature,
+                  index + 1, kind_meaning(kind), rvm_value_describe(value, text));
 }
 
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,

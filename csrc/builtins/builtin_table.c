@@ -1,7 +1,4 @@
-/* builtin_table.c: the table of builtins, indexed by enum rvm_builtin.  The machine and native code call builtins
-   through this table. */
-#include "builtin_table.h"
-
+/* builtin_table.c: the tables of builtins (registry.h). */
 #include "registry.h"
 #include "selected.h"
 
@@ -13,8 +10,16 @@
 #undef BUILTIN
 #endif
 
-const rvm_packed_function rvm_builtins[RVM_BUILTIN_COUNT] = {
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_IF_USED(name, rvm_builtin_##name),
+const rvm_packed_function rvm_builtins[] = {
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_WHEN_USED(name, rvm_builtin_##name, )
 #include "builtins.def"
 #undef BUILTIN
 };
+
+const rvm_builtin_row rvm_builtin_rows[] = {
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) \
+  RVM_WHEN_USED(name, {RVM_BUILTIN_##name, RVM_BUILTIN_PREFIX #name, signature}, )
+#include "builtins.def"
+#undef BUILTIN
+};
+const int32_t rvm_builtin_row_count = sizeof rvm_builtin_rows / sizeof *rvm_builtin_rows;

@@ -61,7 +61,7 @@ RVM_BUILTIN(fail) {
 static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {
   if (device == 0) return RVM_OK;
   return rvm_fail(result, RVM_UNSUPPORTED, "%s: unknown device %lld; expected 0 (CPU), the only device",
-                  rvm_builtin_name(builtin), (long long)device);
+                  rvm_builtin_row_of(builtin)->name, (long long)device);
 }
 
 RVM_BUILTIN(alloc_storage) {
@@ -341,7 +341,7 @@ RVM_BUILTIN(shape_to_tensor) {
 static rvm_status element_at(enum rvm_builtin builtin, const rvm_tensor *tensor, int64_t position, rvm_value *result) {
   if (tensor->dtype > RVM_DTYPE_f64)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: an element of dtype %s cannot be converted to a scalar",
-                    rvm_builtin_name(builtin), rvm_dtype_name(tensor->dtype));
+                    rvm_builtin_row_of(builtin)->name, rvm_dtype_name(tensor->dtype));
   const int64_t size = rvm_dtype_size_bytes(tensor->dtype);
   const char *data = (const char *)tensor->dl.data + position * size;
   uint64_t bits = 0;
@@ -365,7 +365,7 @@ static rvm_status element_at(enum rvm_builtin builtin, const rvm_tensor *tensor,
     }
   }
   if (tensor->dtype == RVM_DTYPE_u64 && bits > INT64_MAX)
-    return rvm_fail(result, RVM_TYPE_ERROR, "%s: %llu is out of the range of i64", rvm_builtin_name(builtin),
+    return rvm_fail(result, RVM_TYPE_ERROR, "%s: %llu is out of the range of i64", rvm_builtin_row_of(builtin)->name,
                     (unsigned long long)bits);
   *result = rvm_int((int64_t)bits);
   return RVM_OK;
@@ -445,7 +445,7 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
     return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items",
-                    rvm_builtin_name(builtin), (long long)index, size);
+                    rvm_builtin_row_of(builtin)->name, (long long)index, size);
   *item = &items[index];
   return RVM_OK;
 }

@@ -22,6 +22,11 @@
 /* If RVM_COMPACT is defined, the code of the runtime becomes smaller and slower: loops are not unrolled by a
    factor of 2 (RVM_UNROLL_TWICE precedes such a loop), and some functions are not specialized for the values of their
    arguments. */
+#ifdef RVM_COMPACT
+enum { RVM_IS_COMPACT = 1 };
+#else
+enum { RVM_IS_COMPACT = 0 };
+#endif
 #if defined __GNUC__ && !defined RVM_COMPACT
 #define RVM_UNROLL_TWICE _Pragma("GCC unroll 2")
 #else

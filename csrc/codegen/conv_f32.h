@@ -17,7 +17,7 @@ enum { RVM_LONG_RUN = 1024 }; /* the number of elements from which on memcpy is 
 
 /* Copies `count` elements, in groups of 16, four or two.  The last group may overlap the group before it. */
 static inline void rvm_copy_run_f32(float *dst, const float *x, int64_t count) {
-  if (count >= RVM_LONG_RUN) {
+  if (count >= RVM_LONG_RUN || RVM_IS_COMPACT) {
     memcpy(dst, x, (size_t)count * sizeof *x);
     return;
   }
@@ -148,6 +148,15 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
 }
 
 /* Defines a function for all rows of `vectors` vectors of columns, from `column` on. */
+#ifdef RVM_COMPACT
+#define RVM_DEFINE_WINDOW_TILE(vectors)                                                                  \
+  static void rvm_window_tile_f32_##vectors(const rvm_window_tile_f32_arguments *args, int64_t column) { \
+    int64_t r = 0;                                                                                       \
+    for (; r + RVM_TILE_ROWS <= args->rows; r += RVM_TILE_ROWS)                                          \
+      rvm_window_tile_in_registers(args, RVM_TILE_ROWS, vectors, r, column);                             \
+    for (; r < args->rows; r++) rvm_window_tile_in_registers(args, 1, vectors, r, column);               \
+  }
+#else
 #define RVM_DEFINE_WINDOW_TILE(vectors)                                                              \
   RVM_OUT_OF_LINE(                                                                                   \
       void rvm_window_tile_f32_##vectors(const rvm_window_tile_f32_arguments *args, int64_t column), \
@@ -162,6 +171,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
         case 5: rvm_window_tile_in_registers(args, 5, vectors, full, column); break;                 \
         default: break;                                                                              \
       })
+#endif
 RVM_DEFINE_WINDOW_TILE(1)
 RVM_DEFINE_WINDOW_TILE(2)
 RVM_DEFINE_WINDOW_TILE(3)
@@ -219,7 +229,7 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
    at most RVM_MAX_OFFSETS.  Elements of x and of the tile for columns j up to the next multiple of RVM_TILE_STEP must
    exist, because some of these columns are also computed. */
 RVM_DEFINE_TILES(rvm_direct_tile_f32, rvm_direct_tile_f32_arguments, rvm_direct_tile_in_registers, RVM_LANES,
-                 RVM_TILE_VECTORS)
+                 RVM_TILE_VECTORS, (int64_t)sizeof(float) * args->a_row_stride)
 
 #else /* a C compiler without vector extensions */
 

@@ -10,6 +10,26 @@
 
 #ifdef __GNUC__
 
+#ifdef RVM_COMPACT
+
+/* Computes the sums of rvm_columns_f32 row by row, one vector at a time. */
+static RVM_NOINLINE void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++)
+    for (int64_t j = 0; j < args->columns; j += RVM_LANES) {
+      rvm_lanes *const stored = (rvm_lanes *)(args->sums + r * args->sums_stride + j);
+      rvm_lanes sum = args->accumulates ? *stored : (rvm_lanes){0};
+      for (int64_t c = 0; c < args->count; c++) {
+        const float *weight = args->weights + args->weight_offsets[c];
+        const float *source = args->x + args->offsets[c] + r * args->x_stride + j;
+        for (int64_t t = 0; t < args->taps; t++, weight += args->weight_stride, source += args->x_stride)
+          sum = rvm_fma_lanes(*weight, *(const rvm_lanes *)source, sum);
+      }
+      *stored = sum;
+    }
+}
+
+#else
+
 /* Computes the sums of `rows` rows and `vectors` vectors of columns in registers.  For each entry of `offsets`, each
    row of x is read once and used for all taps that need it.  `taps`, `rows` and `vectors` must be constants where this
    function is inlined. */
@@ -56,7 +76,6 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
        vectors of columns are computed together.  With 32 vector registers, more sums fit, so each weight is
        read less often. */
     int64_t j = 0;
-#ifndef RVM_COMPACT
     const int64_t rows = args->rows - r;
     if (rows <= 2)
       for (; columns - j > 3 * RVM_LANES; j += 4 * RVM_LANES) rvm_columns_in_registers(args, taps, 2, 4, r, j);
@@ -64,7 +83,6 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_a
       for (; columns - j > 2 * RVM_LANES; j += 3 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 3, r, j);
     if (rows <= 4)
       for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 2, r, j);
-#endif
     if (RVM_VECTOR_REGISTERS == 32)
       for (; columns - j > RVM_LANES; j += 2 * RVM_LANES)
         rvm_columns_in_registers(args, taps, RVM_COLUMN_ROWS, 2, r, j);
@@ -90,6 +108,8 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_f32(const rvm_columns_f32_argum
   RVM_FOR_EACH_TAPS(RVM_CALL_COLUMNS)
 #undef RVM_CALL_COLUMNS
 }
+
+#endif
 
 /* Computes columns [column, column + vectors * RVM_LANES) of the sums of rvm_taps_f32 in registers.  `vectors`, at most
    4, must be a constant where this function is inlined. */
@@ -118,8 +138,8 @@ static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_ar
 static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
   const int64_t columns = args->columns;
   int64_t j = 0;
-  for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES) rvm_taps_in_registers(args, 4, j);
-  for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_taps_in_registers(args, 2, j);
+  for (; columns - j > 2 * RVM_LANES && !RVM_IS_COMPACT; j += 4 * RVM_LANES) rvm_taps_in_registers(args, 4, j);
+  for (; columns - j > RVM_LANES && !RVM_IS_COMPACT; j += 2 * RVM_LANES) rvm_taps_in_registers(args, 2, j);
   for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(args, 1, j);
 }
 

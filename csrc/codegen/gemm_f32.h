@@ -233,7 +233,8 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
    j], in order of p.  Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: at most
    RVM_TILE_ROWS.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of
    them are also computed. */
-RVM_DEFINE_TILES(rvm_tile_f32, rvm_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS)
+RVM_DEFINE_TILES(rvm_tile_f32, rvm_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
+                 (int64_t)sizeof(float) * args->a_row_stride)
 
 #else /* a C compiler without vector extensions */
 

@@ -350,7 +350,8 @@ static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_by
 }
 
 /* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words, without the corrections of rvm_move_tile. */
-RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_registers, RVM_DOT_COLUMNS, RVM_DOT_VECTORS)
+RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_registers, RVM_DOT_COLUMNS, RVM_DOT_VECTORS,
+                 args->a_stride)
 
 #ifdef RVM_DOTS_MOVE
 

@@ -48,12 +48,12 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_line(const rvm_max_pool_f32_ar
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
                                                           const float *line, int64_t count) {
   const int64_t stride = args->stride_x, dilation = args->dilation_x;
-  if (args->window_width == 2) {
+  if (args->window_width == 2 && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) out[o] = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
     return;
   }
-  if (args->window_width == 3) {
+  if (args->window_width == 3 && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) {
       const float larger = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
@@ -61,7 +61,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
     }
     return;
   }
-  if (args->window_width == 4) {
+  if (args->window_width == 4 && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) {
       const float *window = line + o * stride;
@@ -91,7 +91,8 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   const float *x = args->x;
   float *out = args->out;
   float line[RVM_POOL_LINE];
-  if (args->pad_x == 0 && reach < stride && columns * stride == width && width <= RVM_POOL_LINE / 2) {
+  if (args->pad_x == 0 && reach < stride && columns * stride == width && width <= RVM_POOL_LINE / 2 &&
+      !RVM_IS_COMPACT) {
     /* The windows of a row of the result divide a row of x into equal parts.  So do those of several rows. */
     if (args->pad_y == 0 && (args->window_height - 1) * args->dilation_y < args->stride_y &&
         rows * args->stride_y == height) { /* and those of several planes */

@@ -23,12 +23,33 @@
 #define RVM_CALL_FORM(r, v, name, type, in_registers) \
   if (rows == r && vectors == v) name##_##r##x##v(args, column);
 
-/* Defines name(args), where `args` points to a `type` with the numbers of rows, at most 6, and of columns.
+/* Defines name(args), where `args` points to a `type` with the numbers of rows, at most 6, and of columns.  row_bytes:
+   the distance of the rows of args->a, in bytes.
 
    The function divides the columns into groups of at most `most` vectors, at most 4, each with `lanes` columns.  It
    calls in_registers(args, rows, vectors, column) for each group, which begins at `column`.  If the numbers of rows and
-   of columns are constants, the function consists only of calls of the right forms. */
-#define RVM_DEFINE_TILES(name, type, in_registers, lanes, most)                                               \
+   of columns are constants, the function consists only of calls of the right forms.  With RVM_COMPACT, only tiles of
+   one row and of 6 rows have forms, and the rows of others are computed one by one. */
+#ifdef RVM_COMPACT
+#define RVM_DEFINE_TILES(name, type, in_registers, lanes, most, row_bytes)                                       \
+  static inline RVM_ALWAYS_INLINE void name##_rows(const type *args, int rows) {                                 \
+    int64_t j = 0;                                                                                               \
+    for (; args->columns - j > ((most) - 1) * (lanes); j += (most) * (lanes)) in_registers(args, rows, most, j); \
+    for (; j < args->columns; j += (lanes)) in_registers(args, rows, 1, j);                                      \
+  }                                                                                                              \
+  static RVM_NOINLINE void name(const type *args) {                                                              \
+    type row = *args;                                                                                            \
+    if (args->rows == 6) {                                                                                       \
+      name##_rows(args, 6);                                                                                      \
+      return;                                                                                                    \
+    }                                                                                                            \
+    for (int64_t r = 0; r < args->rows; r++, row.tile += row.tile_stride) {                                      \
+      name##_rows(&row, 1);                                                                                      \
+      row.a = (const void *)((const char *)row.a + (row_bytes));                                                 \
+    }                                                                                                            \
+  }
+#else
+#define RVM_DEFINE_TILES(name, type, in_registers, lanes, most, row_bytes)                                    \
   RVM_FOR_EACH_FORM(RVM_DEFINE_FORM, name, type, in_registers)                                                \
   static inline RVM_ALWAYS_INLINE void name##_form(const type *args, int rows, int vectors, int64_t column) { \
     RVM_FOR_EACH_FORM(RVM_CALL_FORM, name, type, in_registers)                                                \
@@ -54,5 +75,6 @@
     else                                                                                                      \
       name##_any_rows(args);                                                                                  \
   }
+#endif
 
 #endif

@@ -206,27 +206,32 @@ static RVM_NOINLINE const void *splat(int64_t n, const void *element, void *stri
 /* The fuel for a strip.  FMOD_COST is high because fmod of f64 loops over the bits of the quotient. */
 enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 
+/* A row of the table.  A selective library contains only the rows that it uses, and numbers them in this order. */
+#define RVM_FUNCTION_ROW(name, ...) RVM_WHEN_USED(function_##name, {__VA_ARGS__}, )
 #define RVM_BINARY_ROW(dtype, name, expression) \
-  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2, PLAIN_COST},
+  RVM_FUNCTION_ROW(name##_##dtype, name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2, PLAIN_COST)
 #define RVM_COMPARE_ROW(dtype, name, expression) \
-  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_bool), sizeof(rvm_##dtype), 2, PLAIN_COST},
+  RVM_FUNCTION_ROW(name##_##dtype, name##_##dtype, sizeof(rvm_bool), sizeof(rvm_##dtype), 2, PLAIN_COST)
 #define RVM_UNARY_ROW(dtype, name, expression) \
-  {RVM_IF_USED(name##_##dtype, name##_##dtype), sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST},
-#define RVM_CONVERT_ROW(dtype, target) \
-  {RVM_IF_USED(to_##target##_##dtype, to_##target##_##dtype), sizeof(rvm_##target), sizeof(rvm_##dtype), 1, PLAIN_COST},
+  RVM_FUNCTION_ROW(name##_##dtype, name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST)
+#define RVM_CONVERT_ROW(dtype, target)                                                                         \
+  RVM_FUNCTION_ROW(to_##target##_##dtype, to_##target##_##dtype, sizeof(rvm_##target), sizeof(rvm_##dtype), 1, \
+                   PLAIN_COST)
 #define BINARY(name, family, expression) family(RVM_BINARY_ROW, name, expression)
 #define DIVISION BINARY
 #define COMPARE(name, family, expression) family(RVM_COMPARE_ROW, name, expression)
 #define UNARY(name, family, expression) family(RVM_UNARY_ROW, name, expression)
 #define CONVERT(target, family) family(RVM_CONVERT_ROW, target)
-#define MATH(name, single, twice) \
-  {RVM_IF_USED(name##_f32, name##_f32), 4, 4, 1, MATH_COST}, {RVM_IF_USED(name##_f64, name##_f64), 8, 8, 1, SLOW_COST},
-#define MATH2(name, single, twice) \
-  {RVM_IF_USED(name##_f32, name##_f32), 4, 4, 2, SLOW_COST}, {RVM_IF_USED(name##_f64, name##_f64), 8, 8, 2, FMOD_COST},
+#define MATH(name, single, twice)                              \
+  RVM_FUNCTION_ROW(name##_f32, name##_f32, 4, 4, 1, MATH_COST) \
+  RVM_FUNCTION_ROW(name##_f64, name##_f64, 8, 8, 1, SLOW_COST)
+#define MATH2(name, single, twice)                             \
+  RVM_FUNCTION_ROW(name##_f32, name##_f32, 4, 4, 2, SLOW_COST) \
+  RVM_FUNCTION_ROW(name##_f64, name##_f64, 8, 8, 2, FMOD_COST)
 #define MAP(name, result, operand, expression) \
-  {RVM_IF_USED(name, map_##name), sizeof(rvm_##result), sizeof(rvm_##operand), 1, MATH_COST},
+  RVM_FUNCTION_ROW(name, map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 1, MATH_COST)
 #define MAP2(name, result, operand, expression) \
-  {RVM_IF_USED(name, map_##name), sizeof(rvm_##result), sizeof(rvm_##operand), 2, SLOW_COST},
+  RVM_FUNCTION_ROW(name, map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 2, SLOW_COST)
 extern const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[];
 const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[] = {
 #include "kernel_functions.def"

@@ -14,6 +14,7 @@
 #include "kernel_interpreter.h"
 #include "kernel_run.h"
 #include "reproducible.h"
+#include "selected.h"
 #include "tensor.h"
 
 /* Labels as values are an extension of GCC and Clang. */
@@ -265,7 +266,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t pc) {
   const uint32_t scalars = program->scalar_count;
   rvm_kernel_scalar *const registers = state->scalars;
   static const void *const bodies[] = {
-#define KERNEL_OP(name, operands, names, meaning) &&do_##name,
+#define KERNEL_OP(name, operands, names, meaning) RVM_IF_USED(op_##name, &&do_##name),
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
   };
@@ -274,7 +275,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t pc) {
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
   };
-  const void *const *const dispatch_table = state->host->observe ? observed : bodies;
+  const void *const *const dispatch_table = !RVM_IS_SELECTIVE && state->host->observe ? observed : bodies;
   rvm_status status;
   DISPATCH;
 

@@ -10,6 +10,7 @@
 #include "compiler.h"
 #include "cpu.h"
 #include "kernel_levels.h"
+#include "selected.h"
 
 #if defined RVM_KERNEL_LEVELS && defined __aarch64__
 extern const rvm_micro_kernel rvm_micro_kernels_dotprod[], rvm_micro_kernels_i8mm[];
@@ -41,6 +42,7 @@ static const rvm_kernel_level levels[] = {
 };
 
 const rvm_kernel_level *rvm_kernel_level_within(const char *cpu) {
+  if (RVM_IS_SELECTIVE) return levels;
   const rvm_kernel_level *level;
   char missing[128];
   if (cpu && !rvm_cpu_is_known(cpu)) return NULL;

@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "kernel_verify.h"
 #include "micro_kernels.h"
+#include "selected.h"
 
 typedef struct program_header {
   uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count,
@@ -16,7 +17,7 @@ typedef struct program_header {
 } program_header;
 _Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "sizes in the file format");
 
-#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "kernel bytecode: " __VA_ARGS__)
+#define BAD(error, ...) RVM_FAIL_BAD(error, "kernel bytecode: " __VA_ARGS__)
 
 /* The columns of kernel_opcodes.def.  `names` is of the form "(dst, src)". */
 static const struct {
@@ -226,16 +227,6 @@ static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lo
   return check_registers(program, pc, op->first, op->count, error);
 }
 
-#ifdef RVM_SELECTIVE
-static rvm_status fail_absent(uint32_t pc, const char *kind, uint16_t number, rvm_value *error) {
-  return rvm_fail(
-      error, RVM_UNSUPPORTED,
-      "kernel program: instruction %u uses %s %u, which this selective library does not contain; it contains "
-      "what the model uses for which it was compiled",
-      pc, kind, number);
-}
-#endif
-
 /* Checks the instruction at `pc`: first each operand by its letter, then what depends on several operands. */
 static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc,
                                     rvm_value *error) {
@@ -250,13 +241,6 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   for (size_t i = count; i < RVM_KERNEL_OPERANDS; i++)
     if (operands[i] != 0) return BAD(error, "instruction %u, %s: an unused operand is not 0", pc, name);
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB"), *function = strchr(letters, 'F');
-#ifdef RVM_SELECTIVE
-  const char *kernel = strchr(letters, 'c');
-  if (function && !rvm_element_functions[operands[function - letters]].run)
-    return fail_absent(pc, "element function", operands[function - letters], error);
-  if (kernel && !rvm_micro_kernels[operands[kernel - letters]].run)
-    return fail_absent(pc, "micro-kernel", operands[kernel - letters], error);
-#endif
   if (size && buffer && operands[buffer - letters] < program->tensor_count &&
       operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
     return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);
@@ -340,6 +324,7 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
     program->arguments = take(bytes, size, &offset, header->argument_count, sizeof *program->arguments);
   if (program->arguments) program->messages = take(bytes, size, &offset, header->message_bytes, 1);
   if (!program->messages || offset != size) return BAD(error, "the size does not match the header");
+  if (RVM_IS_SELECTIVE) return RVM_OK;
   rvm_status status = check_tensors(program, error);
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);

@@ -837,7 +837,7 @@ static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_mul
 #define WRITE(name, type) "P"
 extern const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[];
 const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[] = {
-#define MICRO_KERNEL(name, header, arguments) {RVM_IF_USED(name, CALL_OF(name)), arguments},
+#define MICRO_KERNEL(name, header, arguments) RVM_WHEN_USED(name, {CALL_OF(name), arguments}, )
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };

@@ -2,6 +2,7 @@
 #include "strip_moves.h"
 
 #include "kernel_loops.h"
+#include "selected.h"
 
 /* Defines the functions of an rvm_strip_moves for elements of type T. */
 #define MOVES(T)                                                                                                 \
@@ -110,7 +111,15 @@ MOVES(uint16_t)
 MOVES(uint32_t)
 MOVES(uint64_t)
 
-#define ROW(T) {gather_##T, scatter_##T, strided_##T, masked_##T, spread_##T, choose_##T, splat_##T}
+/* The moves of elements of `size` bytes, of type T. */
+#define ROW(T, size)                                                              \
+  {RVM_IF_USED(op_gather_##size, gather_##T),                                     \
+   RVM_IF_USED(op_scatter_##size, scatter_##T),                                   \
+   RVM_IF_EITHER_USED(op_strided_##size, op_load_rows_##size, strided_##T),       \
+   RVM_IF_USED(op_strided_##size, masked_##T),                                    \
+   RVM_IF_EITHER_USED(op_store_strided_##size, op_store_rows_##size, spread_##T), \
+   RVM_IF_USED(op_choose_##size, choose_##T),                                     \
+   RVM_IF_EITHER_USED(op_move_##size, op_fill_##size, splat_##T)}
 extern const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4];
-const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4] = {ROW(uint8_t), ROW(uint16_t), ROW(uint32_t),
-                                                                  ROW(uint64_t)};
+const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4] = {ROW(uint8_t, 1), ROW(uint16_t, 2), ROW(uint32_t, 4),
+                                                                  ROW(uint64_t, 8)};

@@ -1,6 +1,9 @@
 /* module.c: embeds an executable in an exported shared library.  The file is compiled in a directory in which
    module.rvm is the executable. */
 #include "relvm.h"
+#ifdef RVM_SELECTIVE
+#include "load.h"
+#endif
 
 /* The executable is in a separate section, which relvm/runtime/elf.py finds in ELF libraries.  It is aligned as
    rvm_executable_load requires. */
@@ -27,7 +30,11 @@ extern const unsigned char relvm_module_start[] __asm__(START) HIDDEN;
 extern const unsigned char relvm_module_end[] __asm__(END) HIDDEN;
 
 rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error) {
-  const rvm_load_options options = {.trust_native = 1}; /* the caller already runs native code of the same library */
   int64_t size_bytes = (int64_t)((uintptr_t)relvm_module_end - (uintptr_t)relvm_module_start);
+#ifdef RVM_SELECTIVE
+  return rvm_executable_load_own(relvm_module_start, size_bytes, executable, error);
+#else
+  const rvm_load_options options = {.trust_native = 1}; /* the caller already runs native code of the same library */
   return rvm_executable_load(relvm_module_start, size_bytes, &options, executable, error);
+#endif
 }

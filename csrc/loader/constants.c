@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "private_tensor.h"
+#include "selected.h"
 #include "string_tensor.h"
 
-#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
+#define BAD(error, ...) RVM_FAIL_BAD(error, "executable: " __VA_ARGS__)
 
 /* A record of the constant section, in the file format.  payload: the value of a scalar, the index of a string, or the
    offset of a tensor's elements in the data section.  rank and dims_start: the dimensions in the table after the
@@ -48,9 +49,10 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
   const int64_t size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misaligned or outside the data section", index);
-  if (record->dtype == RVM_DTYPE_str)
+  if (record->dtype == RVM_DTYPE_str && RVM_IF_USED(string_constant, 1))
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);
-  if (!rvm_elements_are_canonical((int32_t)record->dtype, data->bytes + record->payload, size_bytes))
+  if (!RVM_IS_SELECTIVE &&
+      !rvm_elements_are_canonical((int32_t)record->dtype, data->bytes + record->payload, size_bytes))
     return BAD(result, "constant %d of dtype %s has a byte that is no element of this dtype", index,
                rvm_dtype_name(record->dtype));
   return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),

@@ -8,8 +8,10 @@
 #include "constants.h"
 #include "errors.h"
 #include "kernel_verify.h"
+#include "load.h"
 #include "object.h"
 #include "predecode.h"
+#include "selected.h"
 #include "sort.h"
 #include "string_tensor.h"
 #include "verify.h"
@@ -35,7 +37,7 @@ _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof
                    sizeof(rvm_native_header) == 64,
                "the structs are the file format");
 
-#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
+#define BAD(error, ...) RVM_FAIL_BAD(error, "executable: " __VA_ARGS__)
 
 /* A step of loading: validates one part of the file, and stores it or a view of it in `executable`. */
 typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
@@ -66,6 +68,7 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
   if (size_bytes < (int64_t)sizeof *header || memcmp(bytes, magic, sizeof magic) != 0)
     return BAD(error, "not a relvm executable (wrong magic number)");
   memcpy(header, bytes, sizeof *header);
+  if (RVM_IS_SELECTIVE) return RVM_OK;
   if (header->major != 1)
     return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
                     header->major);
@@ -103,7 +106,7 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
     end = (int64_t)(section.offset + section.size_bytes);
     int has_tensors = section.id == RVM_SECTION_data || section.id == RVM_SECTION_portable;
-    int is_checked = !has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
+    int is_checked = !RVM_IS_SELECTIVE && (!has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data);
     uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
     if (checksum != section.checksum)
       return BAD(error, "section %u (%s) is damaged: its checksum is %08x, expected %08x", i, section_name(section.id),
@@ -179,7 +182,7 @@ static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   executable->strings = rvm_section_table(section, &offset, *count, sizeof *executable->strings);
   if (!executable->strings) return BAD(error, "the string section is too short");
   executable->string_count = (int32_t)*count;
-  for (int32_t i = 0; i < executable->string_count; i++) {
+  for (int32_t i = 0; i < executable->string_count && !RVM_IS_SELECTIVE; i++) {
     rvm_string_record string = executable->strings[i];
     int64_t end = (int64_t)string.offset + string.length;
     if (string.offset < offset) return BAD(error, "string %d overlaps the string table or the previous string", i);
@@ -272,7 +275,7 @@ static rvm_status check_name_strings(const rvm_executable *executable, rvm_value
 
 /* Creates executable->by_name.  Fails if two packed functions, or two other functions, have the same name. */
 static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
-  rvm_status status = check_name_strings(executable, error);
+  rvm_status status = RVM_IS_SELECTIVE ? RVM_OK : check_name_strings(executable, error);
   if (status) return status;
   int32_t count = executable->function_count;
   executable->by_name = rvm_allocate((size_t)count * sizeof *executable->by_name);
@@ -336,6 +339,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   executable->parameters = rvm_section_table(section, &offset, counts[1], sizeof *executable->parameters);
   if (!executable->parameters) return BAD(error, "the function section is too short");
   executable->function_count = (int32_t)counts[0];
+  if (RVM_IS_SELECTIVE) return index_names(executable, error);
   uint32_t next_parameter = 0;
   for (int32_t i = 0; i < executable->function_count; i++) {
     rvm_status status = check_function(executable, i, counts[1], &next_parameter, error);
@@ -428,7 +432,7 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
     if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
       return BAD(error, "kernel program %u has %u tensors, but its function has %d parameters", i,
                  program->tensor_count, executable->functions[function].parameter_count);
-    if (!are_texts(program->messages, program->message_count))
+    if (!RVM_IS_SELECTIVE && !are_texts(program->messages, program->message_count))
       return BAD(error, "the messages of kernel program %u must be UTF-8 text", i);
     offset += bytes;
   }
@@ -505,6 +509,15 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
    sets of the verifier have a separate limit. */
 enum { MEMORY_PER_FILE_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
+/* The steps after the sections, in order.  An executable of a selective library is verified and has no native code. */
+#ifdef RVM_SELECTIVE
+#define STEPS read_strings, read_functions, rvm_constants_read, rvm_executable_decode, read_kernels
+#else
+#define STEPS                                                                                          \
+  read_strings, read_texts, read_functions, check_callable, rvm_constants_read, rvm_executable_verify, \
+      rvm_executable_decode, read_kernels, read_native, find_symbols
+#endif
+
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
                        rvm_value *error) {
   rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
@@ -521,10 +534,8 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   const int is_trusted = options && options->trust_native;
   if (has_native && !is_trusted && !executable->is_only_checked)
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, which the load options do not trust");
-  if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
-  load_step *const steps[] = {
-      read_strings,          read_texts,   read_functions, check_callable, rvm_constants_read, rvm_executable_verify,
-      rvm_executable_decode, read_kernels, read_native,    find_symbols};
+  if (!status && !(has_native && is_trusted) && !RVM_IS_SELECTIVE) status = copy_callable(executable, options, error);
+  load_step *const steps[] = {STEPS};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
     status = steps[i](executable, error);
     if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);
@@ -569,8 +580,16 @@ rvm_status rvm_file_map(const char *path, const void **bytes, int64_t *size_byte
 
 void rvm_file_unmap(const void *bytes, int64_t size_bytes) { rvm_path_unmap(bytes, size_bytes); }
 
+#ifdef RVM_SELECTIVE
+rvm_status rvm_executable_load_own(const void *bytes, int64_t size_bytes, rvm_executable **executable,
+                                   rvm_value *error) {
+  return load(bytes, size_bytes, NULL, executable, error);
+}
+#endif
+
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error) {
+  RVM_EXPECT_WHOLE_RUNTIME(error);
   RVM_EXPECT_POINTER(bytes, error);
   RVM_EXPECT_COUNT(size_bytes, error);
   RVM_EXPECT_POINTER(executable, error);

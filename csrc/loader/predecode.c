@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "register_types.h"
 #include "scalar_ops.h"
+#include "selected.h"
 #include "verify.h"
 
 /* MAX_MOVES: the largest number of arguments for which order_moves is tried.  Equal immediate ints from MIN_SHARED_INT
@@ -32,7 +33,9 @@ typedef struct decoder {
 
 static const char step_operands[][8] = {
 #define STEP(name, operands, names, meaning) operands,
+#define FAST STEP
 #include "steps.def"
+#undef FAST
 #undef STEP
 };
 
@@ -112,6 +115,7 @@ static int is_dtype_or_nil(const decoder *d, uint32_t word) {
 
 /* Returns the step for a call.  A specialized step has the same effect as RVM_STEP_call but runs faster. */
 static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, const uint32_t *instruction) {
+  if (RVM_IS_SELECTIVE) return RVM_STEP_call;
   const int32_t destination = (int32_t)instruction[1];
   const uint32_t callee = instruction[2], count = instruction[3];
   const uint32_t *arguments = instruction + 4;
@@ -170,9 +174,10 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
                            const uint32_t *instruction) {
   const uint32_t destination = instruction[1], row = instruction[2], count = instruction[3];
   const uint32_t *arguments = instruction + 4, *next = arguments + count;
-  int is_typed = function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: a test needs 256 MB */
+  int is_typed = !RVM_IS_SELECTIVE;
+  is_typed &= function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: a test needs 256 MB */
   is_typed &= is_scalar(types[destination]) && rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_REGISTER;
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < count && !RVM_IS_SELECTIVE; i++)
     is_typed &= rvm_argument_type(d->executable, types, arguments[i]) == rvm_scalar_operand_type(row, i);
   int32_t a = operand(d, arguments[0]);
   int32_t b = count > 1 ? operand(d, arguments[1]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
@@ -222,7 +227,7 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
                            uint32_t checks_end) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t callee = instruction[1], *list = instruction + 2;
-  if (callee != (uint32_t)index) {
+  if (callee != (uint32_t)index || RVM_IS_SELECTIVE) {
     emit(d, RVM_STEP_tail_call);
     emit(d, 0); /* the operand `target`, which is not used */
     emit(d, (int32_t)callee);
@@ -259,8 +264,9 @@ static void emit_instruction(decoder *d, int32_t index, const uint32_t *instruct
     case RVM_OP_tail_call: emit_tail_call(d, index, types, instruction, checks_end); return;
     case RVM_OP_ret: emit(d, RVM_STEP_ret); break;
     case RVM_OP_if:
-      emit(d, types[instruction[1]] == RVM_REGISTER_BOOL && (int32_t)instruction[2] > 0 ? RVM_STEP_unless_bool
-                                                                                        : RVM_STEP_unless);
+      emit(d, types[instruction[1]] == RVM_REGISTER_BOOL && (int32_t)instruction[2] > 0 && !RVM_IS_SELECTIVE
+                  ? RVM_STEP_unless_bool
+                  : RVM_STEP_unless);
       break;
     case RVM_OP_reset: emit(d, RVM_STEP_reset); break;
     case RVM_OP_goto: emit(d, (int32_t)instruction[1] <= 0 ? RVM_STEP_go_back : RVM_STEP_go); break;
@@ -287,7 +293,7 @@ static void decode_function(decoder *d, int32_t index) {
   rvm_code *decoded = &d->executable->codes[index];
   const uint32_t *code = d->executable->code + function->code_start;
   const unsigned char *types = rvm_registers_of(&d->types, index);
-  uint32_t checks_end = rvm_entry_checks(&d->types, function, d->checked_types);
+  const uint32_t checks_end = RVM_IS_SELECTIVE ? 0 : rvm_entry_checks(&d->types, function, d->checked_types);
   decoded->steps = d->steps + d->step_count;
   decoded->objects = d->objects + d->object_count;
   for (uint32_t i = 0; i < function->registers; i++) {

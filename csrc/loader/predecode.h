@@ -13,6 +13,7 @@
   typedef struct rvm_step_##name {           \
     int32_t step, RVM_MEMBERS names;         \
   } rvm_step_##name;
+#define FAST STEP
 #include "steps.def"
 #undef STEP
 
@@ -35,6 +36,7 @@ enum {
 enum rvm_step {
 #define STEP(name, operands, names, meaning) RVM_STEP_##name,
 #include "steps.def"
+#undef FAST
 #undef STEP
 #define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_any_##name,
 #include "scalar_operators.def"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "selected.h"
 #include "verify.h"
 
 static const struct {
@@ -252,12 +253,16 @@ rvm_status rvm_register_types_infer(rvm_register_types *t, const rvm_executable 
   t->first = rvm_allocate(functions * sizeof *t->first);
   if (!t->classes || !t->results || !t->first) return rvm_out_of_memory(error);
   for (int32_t i = 0; i < executable->function_count; i++) {
-    t->classes[i] = (unsigned char)class_of(executable, &executable->functions[i]);
+    t->classes[i] = RVM_IS_SELECTIVE ? 0 : (unsigned char)class_of(executable, &executable->functions[i]);
     t->first[i] = t->count;
-    if (t->classes[i] == RVM_CLASS_BYTECODE) t->count += executable->functions[i].registers;
+    if (executable->functions[i].kind == RVM_KIND_bytecode) t->count += executable->functions[i].registers;
   }
   t->types = rvm_allocate((size_t)t->count);
   if (!t->types) return rvm_out_of_memory(error);
+  if (RVM_IS_SELECTIVE) { /* no step is specialized to a type */
+    memset(t->types, RVM_REGISTER_ANY, (size_t)t->count);
+    return RVM_OK;
+  }
   find_types(t);
   for (int32_t i = 0; i < executable->function_count; i++)
     if (t->classes[i] == RVM_CLASS_BYTECODE) widen_unread_results(t, i);

@@ -200,7 +200,7 @@ static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
   rvm_status status;
   *entered = 0;
-  while (call.function->kind == RVM_KIND_native) {
+  while (call.function->kind == RVM_KIND_native && !RVM_IS_SELECTIVE) {
     status = call_native(machine, call.function, call.count, call.captured, result);
     if (status != RVM_TAIL_CALL) return status;
     call = machine->tail;
@@ -297,7 +297,7 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   rvm_value error;
   int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
   /* If the callee cannot be called, the builtin fails with the same message as for a call that is not a tail call. */
-  rvm_status status = is_callable ? RVM_OK : rvm_builtins[RVM_BUILTIN_invoke_closure](NULL, invoked, 2, &error);
+  rvm_status status = is_callable ? RVM_OK : rvm_builtin_invoke_closure(NULL, invoked, 2, &error);
   if (!status) status = push_callee_operands(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
     rvm_retain_all(machine->head.top, machine->tail.count);

@@ -123,7 +123,7 @@ rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t 
 #endif
 
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
-  if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
+  if (RVM_IS_SELECTIVE || !(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
   /* If a tail call fails, the frame of its caller has been popped already, so no function may be active. */
   if (depth_of(machine) == 0) return;
@@ -137,7 +137,7 @@ void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
 void rvm_debugging_release(rvm_machine *machine) {
   rvm_debugging *debugging = machine->debugging;
   machine->debugging = NULL;
-  if (!debugging) return;
+  if (!debugging || RVM_IS_SELECTIVE) return;
   for (int32_t i = 0; i < machine->executable->function_count; i++) rvm_free(debugging->breaks[i].stops);
   rvm_free(debugging->breaks);
   rvm_free(debugging->positions);
@@ -161,6 +161,7 @@ static rvm_status debugging_new(const rvm_machine *machine, const rvm_debugger *
 
 rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error) {
   rvm_debugging *debugging = NULL;
+  RVM_EXPECT_WHOLE_RUNTIME(error);
   RVM_EXPECT_POINTER(machine, error);
   if (debugger) RVM_EXPECT_POINTER(debugger->stop, error);
   rvm_status status = rvm_machine_begin_change(machine, "debugger", error);

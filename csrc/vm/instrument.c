@@ -62,6 +62,7 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
 }
 
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+  RVM_EXPECT_WHOLE_RUNTIME(error);
   RVM_EXPECT_POINTER(machine, error);
   rvm_status status = rvm_machine_begin_change(machine, "instrument", error);
   if (status) return status;

@@ -12,6 +12,7 @@
 #include "call.h"
 #include "debugger.h"
 #include "scalar_ops.h"
+#include "selected.h"
 #include "tensor.h"
 
 /* Labels as values are an extension of GCC and Clang. */
@@ -196,17 +197,31 @@ static int32_t without_jump(int32_t step) {
   return step;
 }
 
+/* The address of the body of a FAST step.  A selective library has no FAST steps, and no steps for operands of known
+   types.  The compiler omits the body of a step whose address is not taken. */
+#ifdef RVM_SELECTIVE
+#define FAST_BODY(name) NULL
+#else
+#define FAST_BODY(name) &&do_##name
+#endif
+
+#define IS_WATCHED (!RVM_IS_SELECTIVE && machine->head.watched_kinds != 0)
+
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   /* Threaded dispatch: every body ends with its own indirect jump, which gives the branch predictor one history per
      step. */
   /* clang-format off */
   static const void *const bodies[] = {
 #define STEP(name, operands, names, meaning) &&do_##name,
+#define FAST(name, operands, names, meaning) FAST_BODY(name),
 #include "steps.def"
+#undef FAST
 #undef STEP
-#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_any_##name,
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) \
+  RVM_IF_USED(step_##name, &&do_any_##name),
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
+#ifndef RVM_SELECTIVE
 #define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rr_##name,
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
@@ -219,13 +234,16 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #define COMPARISON(name) &&do_unless_rl_##name,
       RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
+#endif
   };
   /* clang-format on */
   const void *const *dispatch_table = bodies;
+#ifndef RVM_SELECTIVE
   if (machine->head.watched_kinds & RVM_WATCH_STEPS) {
     for (int32_t step = 0; step < RVM_STEP_COUNT; step++) machine->debugging->bodies[step] = &&call_debugger;
     dispatch_table = machine->debugging->bodies;
   }
+#endif
   const int64_t floor = machine->head.frame_count - 1;
   const rvm_value *const literals_end = machine->literals + machine->executable->literal_count;
   rvm_frame *frame;
@@ -239,7 +257,6 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #define OPERANDS(name) const rvm_step_##name *const step = (const rvm_step_##name *)pc
 #define R(number) registers[number]
 #define VALUE(word) (*operand_at(registers, literals_end, word))
-#define IS_WATCHED (machine->head.watched_kinds != 0)
 #define NEXT(words)            \
   do {                         \
     pc += (words);             \
@@ -264,6 +281,7 @@ enter_frame:
   pc = frame->pc;
   NEXT(0);
 
+#ifndef RVM_SELECTIVE
   /* the body of every step while the machine has a debugger; a comparison does not perform the jump of the next step,
      so that the debugger observes both */
 call_debugger:
@@ -273,6 +291,7 @@ call_debugger:
     if ((status = rvm_debugger_step(machine, position, result))) goto failed;
     goto *bodies[without_jump(*pc)];
   }
+#endif
 
   /* R[dst] = F[callee](arguments...) */
   BODY(call) {

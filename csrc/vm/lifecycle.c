@@ -17,10 +17,9 @@ enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
 
 /* Looks up a packed function by its name, and fills the members that depend on it.  Fails if there is none. */
 static rvm_status find_packed(rvm_function *function, rvm_value *error) {
-  if (!rvm_function_find(function->name, &function->call, &function->self))
-    return rvm_fail_unknown(function->name, error);
-  function->invokes = function->call == rvm_builtins[RVM_BUILTIN_invoke_closure] ||
-                      function->call == rvm_builtins[RVM_BUILTIN_invoke_pure_closure];
+  const int32_t is_found = rvm_function_find(function->name, &function->call, &function->self);
+  if (!is_found && !RVM_IS_SELECTIVE) return rvm_fail_unknown(function->name, error);
+  function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
   if (function->invokes) function->watch = 0;
   if (!rvm_is_builtin_name(function->name)) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
@@ -50,7 +49,8 @@ static rvm_status observe_kernel(void *observer, const struct rvm_kernel_run *st
 static rvm_status call_kernel_program(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const rvm_function *function = self;
   rvm_machine *machine = function->machine;
-  const int is_observed = is_instrumented(machine) || rvm_debugger_watches_kernel(machine, function);
+  const int is_observed =
+      !RVM_IS_SELECTIVE && (is_instrumented(machine) || rvm_debugger_watches_kernel(machine, function));
   const rvm_kernel_host host = {.machine = machine,
                                 .level = machine->kernel_level,
                                 .pool = machine->pool,
@@ -58,8 +58,8 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
                                 .steps_left = machine->steps_left,
                                 .spend = rvm_machine_spend,
                                 .poll = rvm_machine_poll_now,
-                                .is_ending = rvm_machine_native_api.is_ending,
-                                .parallel = rvm_machine_native_api.parallel,
+                                .is_ending = rvm_machine_is_ending,
+                                .parallel = rvm_machine_parallel,
                                 .observe = is_observed ? observe_kernel : NULL,
                                 .observer = self};
   return rvm_kernel_program_run(function->program, &host, arguments, count, result);
@@ -183,7 +183,7 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
   _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
   RVM_EXPECT_POINTER(executable, error);
   RVM_EXPECT_POINTER(machine, error);
-  rvm_status status = rvm_expect_runnable(executable, error);
+  rvm_status status = RVM_IS_SELECTIVE ? RVM_OK : rvm_expect_runnable(executable, error);
   if (status) return status;
   rvm_machine *made = rvm_allocate_zeroed(sizeof *made);
   if (!made) return rvm_out_of_memory(error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "system.h"
+#include "thread_pool.h"
 
 /* ---- identity of threads, random numbers, upgrades ---- */
 
@@ -71,7 +72,7 @@ static void replace_function(rvm_machine *machine, int32_t i, const rvm_function
 
 /* Replaces functions by those of all upgrades that have not been applied. */
 static void apply_upgrades(rvm_machine *machine) {
-  if (!atomic_exchange(&machine->has_upgrade, 0)) return;
+  if (RVM_IS_SELECTIVE || !atomic_exchange(&machine->has_upgrade, 0)) return;
   for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades); upgrade; upgrade = upgrade->next) {
     if (upgrade->is_applied) continue;
     const rvm_executable *compiled = upgrade->compiled;
@@ -352,4 +353,12 @@ rvm_pool *rvm_machine_pool(rvm_machine *machine) { return machine->pool; }
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error) {
   if (!machine->options.print) return RVM_OK;
   return machine->options.print(machine->options.host, arguments, count, error);
+}
+
+int32_t rvm_machine_is_ending(rvm_machine *machine) {
+  return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
+}
+
+void rvm_machine_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  rvm_workers_run(machine->options.threads, part, shared, count, grain);
 }

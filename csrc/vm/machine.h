@@ -12,6 +12,7 @@
 #include "object.h"
 #include "object_freelist.h"
 #include "predecode.h"
+#include "selected.h"
 #include "storage_pool.h"
 
 /* An active bytecode function. */
@@ -103,6 +104,9 @@ void rvm_machine_poll_next(rvm_machine *machine);
 /* Checks the limits of the run and polls the host.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the
    run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
+/* Entries of rvm_native_api, which also the kernel interpreter calls: see native.h. */
+int32_t rvm_machine_is_ending(rvm_machine *machine);
+void rvm_machine_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
 
 /* Charges `cost` units of fuel for the work of a builtin, about one for each value visited or 64 bytes moved.  Polls if
    the fuel is used up, and fails if the poll does.  *error is set only on failure.  `machine` is rvm_machine_running().
@@ -132,7 +136,7 @@ static inline const rvm_function *rvm_callee_function(rvm_value callee, const rv
 
 /* Returns whether the instrument watches calls of the function. */
 static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function *function) {
-  return (machine->head.watched_kinds & function->watch) != 0;
+  return !RVM_IS_SELECTIVE && (machine->head.watched_kinds & function->watch) != 0;
 }
 
 /* Returns the kinds of calls and steps that the machine's instrument and its debugger watch, for head.watched_kinds. */

@@ -12,7 +12,6 @@
 #include "registry.h"
 #include "scalar_ops.h"
 #include "tensor.h"
-#include "thread_pool.h"
 
 static void native_release(rvm_value *value) { rvm_release(value); }
 
@@ -23,14 +22,6 @@ static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, 
   rvm_position position = {
       .function = &machine->functions[function], .registers = registers, .instruction = instruction};
   return rvm_debugger_step(machine, position, error);
-}
-
-static void native_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
-  rvm_workers_run(machine->options.threads, part, shared, count, grain);
-}
-
-static int32_t native_is_ending(rvm_machine *machine) {
-  return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
 /* Calls the kernel.  Replaces each tensor at a position in `inputs` by a private copy (private_tensor.h), if the host
@@ -87,9 +78,9 @@ const rvm_native_api rvm_machine_native_api = {
     .release = native_release,
     .poll = native_poll,
     .find = rvm_function_find,
-    .parallel = native_parallel,
+    .parallel = rvm_machine_parallel,
     .step = native_step,
-    .is_ending = native_is_ending,
+    .is_ending = rvm_machine_is_ending,
     .call_with_private = native_call_with_private,
 };
 

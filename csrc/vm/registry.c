@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "executable.h"
+#include "selected.h"
 #include "system.h"
 
 typedef struct entry {
@@ -26,19 +27,17 @@ static void lock_table(void) { rvm_mutex_lock(&lock); }
 static void unlock_table(void) { rvm_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { rvm_watch_forks(lock_table, unlock_table, unlock_table); }
 
-static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_BUILTIN_PREFIX #name,
-#include "builtins.def"
-#undef BUILTIN
-};
+const rvm_builtin_row *rvm_builtin_row_of(enum rvm_builtin builtin) {
+  const rvm_builtin_row *row = rvm_builtin_rows;
+  while (row->number != builtin) row++;
+  return row;
+}
 
-const char *rvm_builtin_name(enum rvm_builtin builtin) { return builtin_names[builtin]; }
-
-/* Returns the index of a builtin in builtins.def, or -1 if there is none of that name. */
-static int32_t builtin_number(const char *name) {
+/* Returns the index of a builtin in rvm_builtins, or -1 if there is none of that name. */
+static int32_t builtin_index(const char *name) {
   if (!rvm_is_builtin_name(name)) return -1;
-  for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
-    if (strcmp(builtin_names[i], name) == 0) return i;
+  for (int32_t i = 0; i < rvm_builtin_row_count; i++)
+    if (strcmp(rvm_builtin_rows[i].name, name) == 0) return i;
   return -1;
 }
 
@@ -60,10 +59,10 @@ static int32_t entry_position(const char *name, int32_t *found) {
 }
 
 int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self) {
-  const int32_t number = builtin_number(name);
+  const int32_t index = builtin_index(name);
   *self = NULL;
-  *function = number < 0 ? NULL : rvm_builtins[number];
-  if (number >= 0) return *function != NULL;
+  *function = index < 0 ? NULL : rvm_builtins[index];
+  if (index >= 0 || RVM_IS_SELECTIVE) return *function != NULL;
   int32_t found;
   rvm_mutex_lock(&lock);
   int32_t position = entry_position(name, &found);
@@ -193,15 +192,15 @@ static void near_add(near_names *nearest, const char *name, const char *known) {
 }
 
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
-  const int32_t number = builtin_number(name);
-  if (number >= 0 && !rvm_builtins[number])
+  const int32_t index = builtin_index(name);
+  if (index >= 0 && !rvm_builtins[index])
     return rvm_fail(error, RVM_UNSUPPORTED,
                     "%s: this runtime does not contain the builtin, because it was built without strings "
-                    "(RELVM_STRINGS=OFF), or for a model that does not use it (relvm compile --selective)",
+                    "(RELVM_STRINGS=OFF)",
                     name);
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
-    for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);
+    for (int32_t i = 0; i < rvm_builtin_row_count; i++) near_add(&nearest, name, rvm_builtin_rows[i].name);
     rvm_mutex_lock(&lock);
     for (int32_t i = 0; i < entry_count; i++) near_add(&nearest, name, entries[i].name);
     rvm_mutex_unlock(&lock);

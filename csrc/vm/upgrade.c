@@ -40,6 +40,7 @@ static int is_upgraded_with(rvm_machine *machine, const rvm_executable *compiled
 }
 
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
+  RVM_EXPECT_WHOLE_RUNTIME(error);
   RVM_EXPECT_POINTER(machine, error);
   RVM_EXPECT_POINTER(compiled, error);
   rvm_status status = rvm_expect_runnable(compiled, error);

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from relvm.bytecode.encode import encode
 from relvm.bytecode.program import Program
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.toolchain import compile_files, run_compiler
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
+from relvm.numpy_dtypes import STRINGS
 from relvm.runtime.child_processes import temporary_folder
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
@@ -19,6 +25,7 @@ from relvm.tables import (
     BUILTIN_PREFIX,
     KERNEL_OPCODES,
     MICRO_KERNELS,
+    PRIM_OPERATORS,
     csrc_directory,
     element_functions,
     include_flags,
@@ -28,9 +35,14 @@ from relvm.tables import (
 _FLAGS = (
     *("-std=gnu11", "-Os", "-DNDEBUG", "-fPIE", "-ffunction-sections", "-fdata-sections"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv"),
-    *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-stack-protector", "-DRVM_COMPACT"),
+    *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-stack-protector"),
+    *("-DRVM_COMPACT", "-DRVM_SELECTIVE"),
 )
-_SELECTING = ("builtin_table", "element_functions", "kernel_verify", "micro_kernels")  # sources that include selected.h
+# The sources that refer to names of csrc/core/selected.h.
+_SELECTING = (
+    *("builtin_table", "constants", "element_functions", "interpreter", "kernel_interpreter", "micro_kernels"),
+    "strip_moves",
+)
 _ALWAYS = ("invoke_closure", "invoke_pure_closure")  # builtins that the machine itself calls
 _HEADER = "relvm_selected.h"
 
@@ -39,9 +51,10 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
     """Write a static library that contains the executable, and only the parts of the runtime that it uses.
 
     The library has the functions of csrc/include/relvm.h, and `relvm_module_load`, which loads the executable.  It
-    contains only the builtins, element functions and micro-kernels that the executable uses.  An executable that uses
-    others cannot be loaded: `rvm_executable_load` or `rvm_machine_new` fails with UNSUPPORTED.  Link programs with
-    `-Wl,--gc-sections`, which omits the functions that the program does not call.
+    contains only the builtins, instructions, element functions and micro-kernels that the executable uses, in their
+    smallest form.  The library does not verify the executable again.  It loads no other one, and has no instruments,
+    debuggers or upgrades: their functions fail with UNSUPPORTED.  Link programs with `-Wl,--gc-sections`, which omits
+    the functions that the program does not call.
 
     On x86-64, the library needs a processor with x86-64-v3, because results have the same bits as those of the whole
     runtime only with fused multiply-add.
@@ -74,7 +87,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
     if not any(each.exact_fma for each in program.kernels.values()):
         flags.append("-DRVM_WITHOUT_EXACT_FMA")
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
-        executable.save(folder / "module.rvm")
+        encode(_embedded(program)).tofile(folder / "module.rvm")
         uses = "".join(f"#define RVM_USES_{name} ~,\n" for name in sorted(set(_used_names(program))))
         (folder / _HEADER).write_text(uses, encoding="utf-8")
         others = [source for source in runtime_sources() if source.stem not in _SELECTING]
@@ -85,7 +98,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
         sources = [csrc_directory() / "library" / "module.c"]
         sources += [source for source in runtime_sources() if source.stem in _SELECTING]
         for source in sources:
-            selection = [f'-DRVM_SELECTIVE="{_HEADER}"', "-I."]
+            selection = [f'-DRVM_SELECTION="{_HEADER}"', "-I."]
             run_compiler(
                 compiler, [*flags, *selection, *include_flags(), "-c", str(source), "-o", f"{source.stem}.o"], folder
             )
@@ -104,9 +117,14 @@ def _archiver(compiler: Compiler) -> Compiler:
 
 
 def _used_names(program: Program) -> Iterator[str]:
-    """Yield the names of the builtins, element functions and micro-kernels that a program uses."""
+    """Yield the names that csrc/core/selected.h lists, of what a program uses."""
     yield from _ALWAYS
+    if any(isinstance(constant, np.ndarray) and constant.dtype == STRINGS for constant in program.constants):
+        yield "string_constant"
     for function in program.functions:
+        for instruction in function.code:
+            if instruction.op == "prim":
+                yield f"step_{PRIM_OPERATORS[instruction.operands[1]].name}"
         if function.kind != "packed":
             continue
         if not function.name.startswith(BUILTIN_PREFIX):
@@ -117,8 +135,38 @@ def _used_names(program: Program) -> Iterator[str]:
     functions = element_functions()
     for kernel in program.kernels.values():
         for opcode, *operands in kernel.code:
-            for letter, operand in zip(KERNEL_OPCODES[opcode].operands, operands, strict=False):
-                if letter == "F":
-                    yield functions[operand].name
-                if letter == "c":
-                    yield MICRO_KERNELS[operand].name
+            row = KERNEL_OPCODES[opcode]
+            yield f"op_{row.name}"
+            for letter, operand in zip(row.operands, operands, strict=False):
+                match letter:
+                    case "F":
+                        yield f"function_{functions[operand].name}"
+                    case "c":
+                        yield MICRO_KERNELS[operand].name
+                    case "z":
+                        yield f"op_{row.name}_{operand}"
+
+
+def _embedded(program: Program) -> Program:
+    """Return the program as a selective library contains it.
+
+    Its kernels number the element functions and micro-kernels among those that it uses.  It has no source and no
+    information for debuggers.
+    """
+    kernels = dict(program.kernels)
+    for letter in "Fc":
+        place = {op: 1 + row.operands.index(letter) for op, row in enumerate(KERNEL_OPCODES) if letter in row.operands}
+        code = itertools.chain.from_iterable(kernel.code for kernel in kernels.values())
+        used = sorted({step[place[step[0]]] for step in code if step[0] in place})
+        numbers = {number: index for index, number in enumerate(used)}
+        for name, kernel in kernels.items():
+            kernels[name] = replace(kernel, code=tuple(_renumbered(step, place, numbers) for step in kernel.code))
+    return replace(program, kernels=kernels, source="", debug={})
+
+
+def _renumbered(step: tuple[int, ...], place: Mapping[int, int], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    """Return an instruction of kernel bytecode with another number at the place that its opcode has in `place`."""
+    if step[0] not in place:
+        return step
+    at = place[step[0]]
+    return (*step[:at], numbers[step[at]], *step[at + 1 :])

@@ -4,7 +4,7 @@
    The test continues with the call in which no allocation failed, so that its checks show that everything is usable
    afterwards. */
 #include "allocation.h"
-#include "builtin_table.h"
+#include "registry.h"
 #include "check.h"
 #include "machine.h"
 

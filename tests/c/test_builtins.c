@@ -1,6 +1,6 @@
 /* test_builtins.c: every builtin, with at least one call that succeeds and one that fails.  A row of builtins.def
    without a test here does not compile, and one without both kinds of call fails. */
-#include "builtin_table.h"
+#include "registry.h"
 #include "check.h"
 #include "image.h"
 #include "machine.h"

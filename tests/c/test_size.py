@@ -113,7 +113,7 @@ def test_a_builtin_that_is_not_built_says_how_to_build_it(built: Built, tmp_path
     else:
         said = (
             "vm.builtin.string_concat: this runtime does not contain the builtin, because it was built without strings "
-            "(RELVM_STRINGS=OFF), or for a model that does not use it (relvm compile --selective)"
+            "(RELVM_STRINGS=OFF)"
         )
         assert (done.returncode, done.stderr) == (1, f"error: {said}\n")
 

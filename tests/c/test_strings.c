@@ -1,6 +1,6 @@
 /* test_strings.c: tensors of strings: their elements, their release, and failing allocations. */
 #include "allocation.h"
-#include "builtin_table.h"
+#include "registry.h"
 #include "check.h"
 #include "machine.h"
 #include "string_tensor.h"
