@@ -97,9 +97,9 @@ class _Guards:
             yield from self.effect(name, dims, own)
 
     def changes(self, body: tuple[Statement, ...]) -> list[tuple[str, _Dims]]:
-        """Return what statements change: names of variables and arrays, or "" for a failure.
+        """Return the names of the variables and arrays that statements change, and "" for a failure.
 
-        Each name has the dimensions that must be positive so that the change happens.
+        Each name is paired with the dimensions that must be positive for the change to happen.
         """
         found: dict[tuple[str, _Dims], None] = {}
         before = _NONE  # the dimensions that the statements before this one require
@@ -128,7 +128,10 @@ class _Guards:
         return list(found)
 
     def changes_of_loop(self, loop: Loop | Parallel) -> list[tuple[str, _Dims]]:
-        """Return what an iteration changes.  It is computed once, and used for the guard of each enclosing loop."""
+        """Return the changes (see `changes`) by an iteration of a loop.
+
+        The result is computed once, and reused for the guard of each enclosing loop.
+        """
         if id(loop) not in self.known_changes:
             self.known_changes[id(loop)] = self.changes(loop.body)
         return self.known_changes[id(loop)]

@@ -290,7 +290,8 @@ def _at_most(value: Scalar, limit: Scalar) -> Scalar:
 def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, function: str) -> KernelDef:
     """Return the kernel of a cumulative maximum or minimum along an axis.
 
-    reverse: whether to begin at the end.   function: "max" or "min", of which NaN is the result if it occurs.
+    reverse: whether to begin at the end of the axis.
+    function: "max" or "min".  After a NaN, all results are NaN.
     """
     k = KernelBuilder()
     source, out = buffer("x", x), buffer("out", x, is_output=True)
