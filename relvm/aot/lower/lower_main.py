@@ -309,9 +309,9 @@ class _Lowering:
     def size_bytes(self, number: int, head: _Section) -> int:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
 
-        If the size has no bound, refuse the storage.  If other constructs were already refused, a missing bound may only be
-        a consequence of them, unless the size depends on nothing but the sizes of the entry.  In that case, raise Refused
-        without a new reason.
+        If the size has no bound, refuse the storage.  If other constructs were refused before, the missing bound may be
+        only a consequence, unless the size depends on nothing but the sizes of the entry.  In this case, raise Refused
+        without adding a reason.
 
         head: the section in which the function begins.
         """

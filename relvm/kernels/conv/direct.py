@@ -9,7 +9,7 @@ other, so the product computes the positions of several lines at a time.  It als
 behind the end of each line, at which windows extend over two lines.  If the window has strides, the copy contains the
 elements of each phase separately: all elements whose line and column have the same remainders.
 
-If the lines of a window are dilated, the output lines of a block are also chosen at the distance of the dilation.  Their
+If the lines of a window are dilated, adjacent output lines of a block also have the distance of the dilation.  Their
 windows then share lines of the input.
 
 The order of additions is that of a product with an im2col matrix.
@@ -244,9 +244,7 @@ class _Block:
             for_each_tile(k, width, ROWS, (_ZERO, (width + (ROWS - 1)) / ROWS), tile)
 
     def _multiply(self, row: Scalar, rows: Scalar, first: Scalar, size: Scalar) -> None:
-        """Generate code that computes a tile: `rows` filters, from `row` on, at `size` positions of the copy, from `first`
-        on.
-        """
+        """Generate code that computes a tile: `rows` filters from `row` on, at `size` positions from `first` on."""
         k, shape, (group, _) = self.k, self.shape, self._group_and_image()
         depth = shape.channels * shape.taps
         with k.loop(-(-shape.channels // shape.chunk), name="chunk") as chunk:
@@ -270,7 +268,7 @@ class _Block:
         return (_ZERO, self.image) if self.groups == 1 else (self.image % self.groups, self.image / self.groups)
 
     def _store(self, row: Scalar, rows: Scalar, first: Scalar, size: Scalar) -> None:
-        """Generate code that passes the elements of a tile to the epilogue.  The parameters are those of `_multiply`."""
+        """Generate code that passes the elements of a tile to the epilogue.   The parameters: see `_multiply`."""
         k, (group, image) = self.k, self._group_and_image()
         if self.stores_lines:  # they follow each other in the output, too
             with k.loop(rows, name="r") as r, k.loop(size, name="j", simd=True) as j:

@@ -358,7 +358,7 @@ def conv_of_padding(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _useful_taps(dim: AnyDim, count: AnyDim, size: int, window: Window, axis: int) -> tuple[int, int]:
-    """Return the first and the last window position along an axis that reads the input for at least one output position.
+    """Return the first and the last window position along an axis that reads the input for some output position.
 
     dim, count: the sizes of the input and of the output along the axis.  If one is unknown, or no window position reads
     the input, all positions count.

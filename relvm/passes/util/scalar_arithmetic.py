@@ -211,8 +211,7 @@ class _Emitter:
     def rounded(self, value: Expr, dtype: DType, source: DType = F64) -> Expr:
         """Round an f64 scalar to f32 if `dtype` is f32.
 
-        source: the dtype from which `value` was converted.  If f32 represents every number of this dtype, `value` needs no
-        rounding.
+        source: the dtype from which `value` was converted.  If f32 represents all its numbers, `value` is not rounded.
         """
         is_exact = source in (F32, BOOL) or (source.is_integer and source.bits < 24)
         return value if dtype == F64 or is_exact else self.compute("f32", value)
