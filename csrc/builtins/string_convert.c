@@ -132,7 +132,7 @@ static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start
     if (is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
   }
-  /* `offset` is now behind the first code point of the white space. */
+  /* `offset` is now after the first code point of the white space. */
   for (*next = offset; offset < text.length && !status; *next = offset) {
     if (!is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);

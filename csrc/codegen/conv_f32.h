@@ -42,7 +42,7 @@ static inline void rvm_fill_runs_f32(float *dst, const float *x, int64_t step, c
     const rvm_run_of_columns run = runs[i];
     const int64_t size = run.data_end - run.data_begin;
     for (int64_t j = run.begin; j < run.data_begin; j++) dst[j] = 0;
-    if (step == 2) { /* a loop of its own, with vectors */
+    if (step == 2) { /* with a constant step, compilers vectorize the loop */
       RVM_SIMD()
       for (int64_t j = 0; j < size; j++) dst[run.data_begin + j] = x[run.source + j * 2];
     } else if (step != 1)

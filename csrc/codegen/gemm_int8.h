@@ -99,9 +99,9 @@ static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
 typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
 #ifndef __ARM_FEATURE_MATMUL_INT8
 /* No instruction multiplies signed by unsigned bytes.  So the highest bits of the bytes of the right matrix are
-   inverted, which makes both operands signed or both unsigned.  It also makes an unsigned byte less by 128, and a
-   signed byte greater by 128, which RVM_DOTS_MOVE corrects in the sums of a row: `total` is the sum of the left bytes.
- */
+   inverted, which makes both operands signed or both unsigned.  The inversion subtracts 128 from an unsigned byte and
+   adds 128 to a signed byte.  RVM_DOTS_MOVE returns the correction of the sums of a row: `total` is the sum of the left
+   bytes. */
 #define RVM_DOTS_MOVE(total, left_is_signed) ((left_is_signed) ? (total) * 128 : (total) * -128)
 #endif
 #ifdef __ARM_FEATURE_DOTPROD

@@ -206,7 +206,8 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
          (rvm_words)wasm_i32x4_dot_i16x8(wasm_u16x8_shr(bytes, 8), odd);
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
-  /* Both factors are signed: bytes of 8 bits are moved by 128, which subtracts 128 times the sum of `left`. */
+  /* The instruction multiplies signed bytes.  Therefore 128 is subtracted from numbers of 8 bits, and 128 times the sum
+     of `left` is added to the result. */
   const int32x4_t own = (int32x4_t)sum;
   const int8x16_t factors = vreinterpretq_s8_s32((int32x4_t)left);
   if (bits < 8) return (rvm_words)vdotq_s32(own, vreinterpretq_s8_s32((int32x4_t)numbers), factors);
@@ -353,7 +354,8 @@ static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments
 static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) { RVM_CALL_TILES(int8) }
 #undef RVM_CALL_TILES
 
-/* `bits` is a constant where this is inlined. */
+/* Implements rvm_dequantized_panel_f32 for numbers of `bits` bits.  Callers pass a constant, for which the compiler
+   specializes this function. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
   const int count = 32 / bits;
   for (int64_t column = 0; column < RVM_PANEL_WIDTH; column += RVM_TILE_VECTORS * RVM_LANES)

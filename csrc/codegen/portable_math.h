@@ -85,7 +85,7 @@ RVM_MATH rvm_exp_parts rvm_divide_by_ln2(double x, double tail) {
   return (rvm_exp_parts){high, low, r * r * p, (int32_t)rvm_bits_of_f64(shifted)};
 }
 
-/* Returns x limited to [-800, 800]; all functions of exp have reached their limits there. */
+/* Returns x limited to [-800, 800].  This does not change exp(x), which is 0 or infinite outside of the range. */
 RVM_MATH double rvm_limit_exponent(double x) {
   const double low = x < -800.0 ? -800.0 : x;
   return low > 800.0 ? 800.0 : low;
@@ -137,17 +137,17 @@ RVM_PORTABLE double rvm_tanh_f64(double x) {
 
 /* ---- logarithms ---- */
 
-/* x = 2^n (1 + f), where 1 + f is between sqrt(1/2) and sqrt(2). */
+/* The parts of x = 2^n (1 + f), where 1 + f is between sqrt(1/2) and sqrt(2). */
 typedef struct rvm_log_parts {
   double f, n;
 } rvm_log_parts;
 
-/* x: positive and finite. */
+/* Returns the parts of x, which must be positive and finite. */
 RVM_MATH rvm_log_parts rvm_split_logarithm(double x) {
   const int is_subnormal = x < 0x1p-1022;
   const double scaled = is_subnormal ? x * 0x1p54 : x;
   const int64_t root_half = 0x3fe6a09e667f3bcd, bits = rvm_bits_of_f64(scaled) - root_half;
-  /* the exponent as a float: a number is moved into the mantissa of 1.5 * 2^52 */
+  /* converts the exponent to a double by adding it to the bits of 1.5 * 2^52, whose last bit has the value 1 */
   const double shift = 0x1.8p52;
   const double n = rvm_f64_of_bits(rvm_bits_of_f64(shift) + (int64_t)(int32_t)((uint64_t)bits >> 32 >> 20)) - shift;
   const double signed_n = n > 2047.0 ? n - 4096.0 : n;
@@ -320,7 +320,8 @@ RVM_PORTABLE double rvm_atan_f64(double x) {
 
 RVM_PORTABLE double rvm_atan2_f64(double y, double x) {
   const double top = fabs(y), base = fabs(x);
-  const double quotient = top == base ? (top == 0.0 ? 0.0 : 1.0) : top / base; /* also of two infinities */
+  /* not NaN if both are 0 or both are infinite */
+  const double quotient = top == base ? (top == 0.0 ? 0.0 : 1.0) : top / base;
   const double angle = rvm_atan_f64(quotient);
   const double left = 2.0 * 0x1.921fb54442d18p+0 - (angle - 2.0 * 0x1.1a62633145c07p-54);
   const double result = rvm_bits_of_f64(x) < 0 ? left : angle;

@@ -3,12 +3,13 @@
    A program may pass any numbers.  For each micro-kernel, run_NAME computes which elements the micro-kernel accesses,
    and refuses the call if any is outside its buffer.  Then run_NAME calls the micro-kernel for one portion of the work
    after another, so that a run can end between two portions.  More than OFFSETS offsets are checked and used in groups,
-   so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two
-   sizes, and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
+   so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two sizes,
+   and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
    (kernel_levels.h).
 
-   RVM_SHARED_LEVEL is the suffix of a level that differs from this one only in VNNI.  The file then defines only the
-   micro-kernels with products of bytes.  The others are those of that level. */
+   If RVM_SHARED_LEVEL is defined, it is the suffix of a level that differs from this level only in VNNI.  The file then
+   defines only the micro-kernels with products of bytes, and this level shares the other micro-kernels with that
+   level. */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -595,8 +596,8 @@ static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_wor
   return RVM_MICRO_DONE;
 }
 
-/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  Therefore
-   no portion has fewer rows than that, unless the whole call has: the results do not depend on the portions. */
+/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  So that the
+   results do not depend on the portions, a portion has fewer rows than that only if the whole call has. */
 static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
                              const rvm_micro_watch *watch) {
   const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;

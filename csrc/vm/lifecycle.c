@@ -138,7 +138,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                     "machine: cpu is \"%.100s\"; expected x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, and names of "
                     "features",
                     machine->options.cpu);
-  machine->options.cpu = NULL; /* memory of the host */
+  machine->options.cpu = NULL; /* the string belongs to the host, which may free it */
 #endif
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
