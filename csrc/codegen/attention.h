@@ -187,13 +187,14 @@ static inline void rvm_attention_divide(int64_t count, float total, float *row) 
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 
-/* Stores the product of weights of 0 with v: 0, but NaN in columns in which v has an infinity or a NaN. */
+/* Stores in `out` the product of a row of zeros and v.  It is 0, or NaN in columns in which v has an infinity or a
+   NaN. */
 static inline void rvm_attention_zero_weights(int64_t keys, int64_t width, const float *v, float *out) {
   memset(out, 0, (size_t)width * sizeof *out);
   for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
 }
 
-/* The body of rvm_attention. */
+/* Implements rvm_attention. */
 static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *args) {
   const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
   const int64_t columns = rvm_attention_rounded(width);

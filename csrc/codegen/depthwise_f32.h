@@ -1,4 +1,5 @@
-/* depthwise_f32.h: micro-kernels for depthwise convolutions of f32, and for others with few filters or channels.
+/* depthwise_f32.h: micro-kernels for depthwise convolutions of f32, and for other convolutions with few filters or
+   channels.
 
    The order and the rounding of the additions are those of gemm_f32.h.  The arguments are declared in
    micro_kernels.def; strides are in elements.  Read relvm/kernels/conv/depthwise.py for the loops around these
@@ -212,8 +213,8 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_masked_lanes(const float *x, const
 #endif
 }
 
-/* Computes four or fewer vectors of sums: of one plane, or, if `of_planes`, the first vectors of consecutive planes.
-   `vectors` and `of_planes` must be constants where this function is inlined. */
+/* Computes `vectors` vectors of sums, at most 4: adjacent vectors of one plane or, if `of_planes`, the first vector of
+   each of `vectors` consecutive planes.  `vectors` and `of_planes` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_plane_in_registers(const rvm_plane_taps *taps, int vectors, int of_planes,
                                                             const float *x, const float *weights, const int32_t *masks,
                                                             float *sums) {

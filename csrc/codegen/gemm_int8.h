@@ -354,7 +354,7 @@ RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_regist
 
 #ifdef RVM_DOTS_MOVE
 
-/* Returns the sum of `count` bytes with the bits of `flip`, which is the same in each byte, inverted. */
+/* Returns the sum of `count` bytes, in which the bits of `flip` are inverted.  `flip` is four equal bytes. */
 static inline int32_t rvm_sum_of_bytes(const uint8_t *bytes, int64_t count, uint32_t flip, int is_signed) {
   int32_t total = 0;
   RVM_SIMD(reduction(+ : total))
@@ -383,7 +383,7 @@ static RVM_NOINLINE void rvm_move_tile(const rvm_tile_bytes_arguments *args) {
 #endif
 
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
-   p] with the bits of `flip`, which is the same in each byte, inverted.  right(p, j) is byte p % 4 of b[p / 4 *
+   p], in which the bits of `flip` are inverted; `flip` is four equal bytes.  right(p, j) is byte p % 4 of b[p / 4 *
    b_stride + j].  If depth is not a multiple of 4, the bytes for p >= depth in the last words of b must be 0, unless
    `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b is.
 

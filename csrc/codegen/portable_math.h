@@ -61,13 +61,13 @@ RVM_MATH double rvm_power_of_2(int32_t n) { return rvm_f64_of_bits((int64_t)(102
 
 /* ---- exponential functions ---- */
 
-/* x = n ln 2 + r, where r = high - low is at most ln 2 / 2.  power: exp(r) - 1 - r. */
+/* The parts of x = n ln 2 + r, where r = high - low, and |r| is at most about ln 2 / 2.  power: exp(r) - 1 - r. */
 typedef struct rvm_exp_parts {
   double high, low, power;
   int32_t n;
 } rvm_exp_parts;
 
-/* Divides x + tail by ln 2.  |x| must be below 2000. */
+/* Returns the parts of x + tail.  |x| must be below 2000. */
 RVM_MATH rvm_exp_parts rvm_divide_by_ln2(double x, double tail) {
   const double shift = 0x1.8p52, shifted = x * 0x1.71547652b82fep+0 + shift, n = shifted - shift;
   const double high = x - n * 0x1.62e42fee00000p-1, low = n * 0x1.a39ef35793c76p-33 - tail, r = high - low;
@@ -182,7 +182,7 @@ RVM_PORTABLE double rvm_log_f64(double x) {
   return rvm_log_ends_f64(rvm_log_near_1_f64(parts.f, parts.n, 0.0), x, 0.0);
 }
 
-/* log(1 + x) = log(1 + x rounded) + c / (1 + x), where c is the rounding error. */
+/* log(1 + x) = log(s) + c / s, where s is 1 + x rounded, and c is the rounding error. */
 RVM_PORTABLE double rvm_log1p_f64(double x) {
   const double sum = 1.0 + x, error = x < 1.0 ? x - (sum - 1.0) : 1.0 - (sum - x);
   const rvm_log_parts parts = rvm_split_logarithm(sum);
@@ -269,7 +269,7 @@ RVM_PORTABLE double rvm_pow_f64(double x, double y) {
   return rvm_pow_ends(x, y, rvm_scaled_exp(product.high, is_huge ? 0.0 : tail, 0));
 }
 
-/* Halley's method, then a last step from a number of 26 bits, whose square is exact. */
+/* Uses two steps of Halley's method.  A third step starts from the result rounded to 26 bits, whose square is exact. */
 RVM_PORTABLE double rvm_cbrt_f64(double x) {
   const double magnitude = fabs(x);
   const int is_small = magnitude < 0x1p-1022, is_large = magnitude > 0x1p1000;
@@ -347,7 +347,8 @@ RVM_MATH double rvm_asin_rest(double z) {
   return z * p;
 }
 
-/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s), where s = sqrt((1 - x) / 2) is high + low. */
+/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s), where s = sqrt((1 - x) / 2).  s is high + low, and asin(s) is s + rest.
+ */
 typedef struct rvm_asin_parts {
   double high, low, rest; /* rest: asin(s) - s */
 } rvm_asin_parts;
@@ -379,7 +380,8 @@ RVM_PORTABLE double rvm_acos_f64(double x) {
 
 /* ---- trigonometric functions ---- */
 
-/* x = n pi / 2 + high + low, |high| at most about pi / 4.  Only n modulo 4 is defined. */
+/* The parts of an angle x = n pi / 2 + high + low, where |high| is at most about pi / 4.  Only n modulo 4 is
+   defined. */
 typedef struct rvm_angle {
   double high, low;
   int32_t n;

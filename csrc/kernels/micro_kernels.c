@@ -64,7 +64,7 @@ static int is_size(int64_t number) { return number >= 0 && number <= LARGEST_SIZ
 static int64_t round_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Returns the offset of the last of `count` items that are `stride` apart, 0 if there is none. */
+/* Returns the offset of the last of `count` items that are `stride` apart, or 0 if there is no item. */
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
 /* Returns the address of the element that an argument names.  The caller will access the elements [low, high) relative

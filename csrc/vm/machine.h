@@ -81,7 +81,8 @@ struct rvm_machine {
   atomic_int stops_in_kernels;                 /* rvm_machine_stop_in_kernels */
 };
 
-/* rvm_machine_real_time.  LEARNS: until the end of the next successful run.  SEALED: in the runs after it. */
+/* The states of the real-time mode (rvm_machine_real_time).  LEARNS ends with the next successful run, and is followed
+   by SEALED. */
 enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {
