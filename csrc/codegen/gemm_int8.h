@@ -461,15 +461,27 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes
   }
 }
 
+/* Returns word `j` of rvm_words_of_line, whose bytes may be outside the line. */
+static inline int32_t rvm_word_of_line(const rvm_words_of_line_arguments *args, int64_t j) {
+  const uint8_t padding = (uint8_t)args->padding, *const line = args->line;
+  uint32_t word = 0;
+  for (int64_t i = 0; i < args->rows; i++) {
+    const int64_t offset = args->position + i * args->stride + j * args->step;
+    word |= (uint32_t)(offset >= 0 && offset < args->line_size ? line[offset] : padding) << 8 * i;
+  }
+  return (int32_t)(word ^ (uint32_t)args->flip);
+}
+
 /* Like rvm_words_of_bytes, but the rows are parts of one line of line_size bytes.  Row i begins at byte position + i *
    stride of the line.  Bytes outside the line are not read, and are `padding`. */
 static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_arguments *args) {
   const int64_t line_size = args->line_size, position = args->position, stride = args->stride;
   const int64_t rows = args->rows, count = args->count, step = args->step;
   const uint32_t flip = (uint32_t)args->flip;
-  const uint8_t padding = (uint8_t)args->padding, *const line = args->line;
+  const uint8_t *const line = args->line;
   int32_t *const words = args->words;
 #ifdef RVM_PICK
+  const __m512i padding = _mm512_set1_epi8((char)args->padding);
   if (step == 1 || step == 2 || step == 4) {
     for (int64_t j = 0; j < count; j += RVM_PICK) {
       const uint8_t *row[4];
@@ -481,7 +493,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
         present[i] = begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
       }
       const int64_t some = count - j < RVM_PICK ? count - j : RVM_PICK;
-      rvm_picked_words(words + j, row, present, some, step, _mm512_set1_epi8((char)padding), flip);
+      rvm_picked_words(words + j, row, present, some, step, padding, flip);
     }
     return;
   }
@@ -491,14 +503,8 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
   int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;
   begin = begin < end ? begin : end;
-  for (int64_t j = begin > 0 ? 0 : end; j < count; j = j + 1 == begin ? end : j + 1) {
-    uint32_t word = 0;
-    for (int64_t i = 0; i < rows; i++) {
-      const int64_t offset = position + i * stride + j * step;
-      word |= (uint32_t)(offset >= 0 && offset < line_size ? line[offset] : padding) << 8 * i;
-    }
-    words[j] = (int32_t)(word ^ flip);
-  }
+  for (int64_t j = 0; j < begin; j++) words[j] = rvm_word_of_line(args, j);
+  for (int64_t j = end; j < count; j++) words[j] = rvm_word_of_line(args, j);
   rvm_words_of_bytes(&(rvm_words_of_bytes_arguments){.words = words + begin,
                                                      .bytes = line + position + begin * step,
                                                      .stride = stride,

@@ -217,14 +217,14 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 /* Returns x^y, given `power`, which is |x|^y: adds the sign, and replaces the result where x or y is zero, infinite or
    NaN. */
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
-  const double magnitude = fabs(x), half = 0.5 * y;
+  const double magnitude = fabs(x), half = 0.5 * y, largest = 0x1.fffffffffffffp1023;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;
-  const int grows = (magnitude > 1.0) == (y > 0.0);
-  double result = magnitude == 0.0 || magnitude > 0x1.fffffffffffffp1023 || fabs(y) > 0x1.fffffffffffffp1023
-                      ? (grows ? INFINITY : 0.0)
-                      : power;
+  /* whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite; if so, which of the two */
+  const int is_limit = magnitude == 0.0 || magnitude > largest || fabs(y) > largest;
+  const int is_infinite = (magnitude > 1.0) == (y > 0.0);
+  double result = is_limit ? (is_infinite ? INFINITY : 0.0) : power;
   result = magnitude == 1.0 ? 1.0 : result;
-  result = x < 0.0 && x >= -0x1.fffffffffffffp1023 && !is_integer ? (double)NAN : result;
+  result = x < 0.0 && magnitude <= largest && !is_integer ? (double)NAN : result;
   result = is_odd ? rvm_with_sign_f64(result, x) : result;
   result = x != x || y != y ? x + y : result;
   return x == 1.0 || y == 0.0 ? 1.0 : result;

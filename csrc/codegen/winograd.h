@@ -116,8 +116,9 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
         }
       }
     }
-    for (int p = 0; p < 16 && a.tiles < a.columns; p++)
-      memset(a.v + p * stride + c * a.columns + a.tiles, 0, (size_t)(a.columns - a.tiles) * sizeof *a.v);
+    if (a.tiles < a.columns)
+      for (int p = 0; p < 16; p++)
+        memset(a.v + p * stride + c * a.columns + a.tiles, 0, (size_t)(a.columns - a.tiles) * sizeof *a.v);
   }
   *a.too_large = too_large;
 }

@@ -140,7 +140,7 @@ enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
 /* Rewrites a decimal number, with an optional point and exponent, as "DIGITSeEXPONENT" in `buffer`, and returns 1.
    Returns 0 if the text is not such a number. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
-  int64_t exponent = 0, i = 0;
+  int64_t exponent = 0, i = 0; /* the number is DIGITS * 10^exponent */
   int32_t used = 0, has_digits = 0, after_point = 0, is_inexact = 0;
   for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !after_point)); i++) {
     if (text.bytes[i] == '.') {
@@ -148,7 +148,7 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
       continue;
     }
     has_digits = 1;
-    exponent -= after_point;
+    exponent -= after_point;                         /* a digit after the point */
     if (used == 0 && text.bytes[i] == '0') continue; /* a leading zero */
     if (used < USED_DIGITS) {
       buffer[used++] = text.bytes[i];

@@ -605,12 +605,12 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   const int64_t key_work = depth + width + 16;
   EXPECT_WORK((double)keys * (double)key_work, 0x1p27);
   const int64_t columns = round_up(width, RVM_TILE_STEP), parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
-  const int64_t most = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
+  const int64_t part_keys = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? round_up(keys, RVM_TILE_STEP) : RVM_ATTENTION_PANEL;
   if (rows == 0) return RVM_MICRO_DONE;
   const int64_t k_count =
       keys > 0 && depth > 0 ? last_offset(keys, args.k_row_stride) + last_offset(depth, args.k_column_stride) + 1 : 0;
-  const int64_t copy_count = columns != width ? min_i64(keys, most) * columns : 0;
+  const int64_t copy_count = columns != width ? min_i64(keys, part_keys) * columns : 0;
   const int64_t allowed_count =
       keys > 0 ? last_offset(rows, args.allowed_row_stride) + last_offset(keys, args.allowed_column_stride) + 1 : 0;
   const int64_t bias_count =
@@ -620,7 +620,7 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   EXPECT_RANGE(v, 0, keys * width);
   EXPECT_RANGE(allowed, 0, allowed_count);
   EXPECT_RANGE(bias, 0, bias_count);
-  EXPECT_RANGE(scores, 0, rows * most);
+  EXPECT_RANGE(scores, 0, rows * part_keys);
   EXPECT_RANGE(panel, 0, depth * panel_columns);
   EXPECT_RANGE(copy, 0, copy_count);
   EXPECT_RANGE(out, 0, rows * columns);

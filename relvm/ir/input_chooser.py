@@ -1,4 +1,4 @@
-"""Random inputs of a function, whose symbolic sizes are chosen by trying typical and then common ones."""
+"""Random inputs of a function.  Symbolic sizes are chosen by trial: sizes typical of such inputs, then common ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Guards for loops that have no effect because a dimension is 0.
 
 The loop over the rows of a tensor of shape [2^45, 0] would run 2^45 times without doing anything.  Such a loop gets a
-guard, a condition on dimensions under which it runs: a statement in it can have an effect.
+guard: a condition on dimensions, which is true if a statement in the loop can have an effect.  Otherwise the loop is
+skipped.
 """
 
 from __future__ import annotations

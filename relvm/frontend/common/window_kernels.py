@@ -39,7 +39,7 @@ def reduce_kernel(
     """Return the kernel that reduces tensors together along some axes, in row-major order.
 
     inits: the types of the initial values, tensors of rank 0.
-    combine: computes new totals from the totals, then the elements.
+    combine: computes the new totals.  Its arguments are the old totals, followed by the elements.
     """
     k = KernelBuilder()
     sources, starts, outs = buffers("x", xs), buffers("init", inits), buffers("out", results, is_output=True)
@@ -144,7 +144,7 @@ def reduce_window_kernel(
 ) -> KernelDef:
     """Return the kernel that reduces each window of several tensors together.  Padding has the initial values.
 
-    combine: computes new totals from the totals, then the elements.
+    combine: computes the new totals.  Its arguments are the old totals, followed by the elements.
 
     Notes
     -----

@@ -50,7 +50,7 @@ class _Target:
     size: the size of the axis in the result.
     scale: the scale that the node specifies, or None if the node specifies the size instead.
     roi: the region of interest.
-    may_be_unchanged: whether the size may turn out at run time to be that of the input.
+    may_be_unchanged: whether the size can, at run time, be equal to that of the input.
     """
 
     axis: int

@@ -144,7 +144,7 @@ def _while_loop(
 
 
 def _element(node: Node, x: Expr, at: Expr, axis: int = 0) -> Expr:
-    """Return the slice of x at a position, a scalar."""
+    """Return the slice of x at the scalar position `at` along an axis."""
     shape = shape_of(x)
     position = node.emit(ops.to_tensor(at, dtype="i64"))
     found = node.emit(ops.gather(x, position, axis=axis))

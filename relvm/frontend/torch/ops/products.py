@@ -372,9 +372,10 @@ def _causal_mask(node: Node, rows: AnyDim, columns: AnyDim) -> Expr:
 
 
 def _with_sizes(node: Node, x: Expr, sizes: Sequence[AnyDim | None]) -> Expr:
-    """Return x, whose last sizes are equal to the given ones or 1.
+    """Return x with the given sizes as its last sizes.  A size that is 1, or is given as 1 or None, stays.
 
-    If a size of x is another symbol, such as the lengths of two caches, it is checked at run time.
+    If a size of x is a symbol that differs from the given size, their equality is checked at run time.  An example
+    is the lengths of two caches.
     """
     shape = list(shape_of(x))
     for axis, size in zip(range(-1, -len(shape) - 1, -1), reversed(sizes), strict=False):

@@ -481,7 +481,7 @@ def _searchsorted(
     side: Any = None,
     sorter: Any = None,
 ) -> Expr:
-    """Counts the elements of the sorted sequence before each value.  The time is proportional to its length."""
+    """Counts the elements of the sorted sequence before each value, in a time proportional to its length."""
     if sorter is not None:
         sorted_sequence = node.emit(ops.gather_elements(sorted_sequence, sorter, axis=len(shape_of(sorter)) - 1))
     return _searched(node, sorted_sequence, self, side == "right" or right)
