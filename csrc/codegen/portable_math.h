@@ -400,11 +400,14 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
   const int32_t e = (int32_t)(bits >> 52 & 0x7ff) - 1075, first = e + 62, word = first >> 5, offset = first & 31;
   const uint64_t mantissa = ((uint64_t)bits & 0x000fffffffffffff) | 0x0010000000000000;
   const uint64_t m[2] = {mantissa & UINT32_MAX, mantissa >> 32};
-  uint32_t a[6], product[6] = {0}; /* 192 bits, the last word has the lowest bits */
+  /* `a` and `product` are integers of 192 bits, whose last word has the lowest bits.  `a` has the bits of the table
+     from bit `first` on. */
+  uint32_t a[6], product[6] = {0};
   for (int i = 0; i < 6; i++) {
     const uint64_t two = (uint64_t)bits_of_2_over_pi[word + i] << 32 | bits_of_2_over_pi[word + i + 1];
     a[i] = (uint32_t)(two >> (32 - offset));
   }
+  /* product = m * a, modulo 2^192 */
   for (int j = 0; j < 2; j++) {
     uint64_t carry = 0;
     for (int i = 5; i - j >= 0; i--) {
@@ -413,9 +416,10 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
       carry >>= 32;
     }
   }
+  /* The two highest bits of the product are the number of quarter turns, and the others the fraction of a quarter. */
   int32_t n = (int32_t)(product[0] >> 30);
   product[0] &= 0x3fffffff;
-  const int is_negative = product[0] >> 29; /* the rest is at least 1/2: round up */
+  const int is_negative = product[0] >> 29; /* the fraction is at least 1/2: round n up, and negate the fraction */
   if (is_negative) {
     uint64_t carry = 1;
     n++;

@@ -119,6 +119,8 @@ static int is_word(rvm_text text, const char *word) {
   return 1;
 }
 
+/* Reads the digits of an integer of 64 bits, and returns 1.  Returns 0 if the text is not a number or the integer is
+   out of range.  negative: whether a minus sign precedes the digits. */
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
   uint64_t magnitude = 0;
   uint64_t limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
@@ -180,6 +182,7 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
   return 1;
 }
 
+/* Like integer_read, for an f32 or f64.  The text can also be infinity or NaN. */
 static int32_t float_read(rvm_text text, int negative, int32_t dtype, void *element) {
   char buffer[USED_DIGITS + EXPONENT_BYTES + 2];
   const char *number = buffer; /* in a form that strtod and strtof accept */
