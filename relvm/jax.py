@@ -109,7 +109,7 @@ class _Compiled:
 
     dtypes: the dtype of each leaf of the arguments.
     structure: the structure of the result.
-    convert: for each leaf of the result, the function that converts what the model returns to an array.
+    convert: for each leaf of the result, a function that converts the output of the model to an array.
     """
 
     model: Model
@@ -219,7 +219,7 @@ class Jitted:
         return self._compiled.setdefault(key, compiled)
 
     def _conversion(self, aval: Any) -> Callable[[Any], Any]:
-        """Return the function that converts what the model returns for an abstract value to an array."""
+        """Return a function that converts an output of the model to the array that `aval` describes."""
         if is_key(aval.dtype):
             wrap = self._jax.random.wrap_key_data
             return lambda value: wrap(np.asarray(value), impl=aval.dtype._impl.name)

@@ -32,8 +32,9 @@ def numpy_dtype(number: int) -> np.dtype:
 def import_ml_dtypes(users: str) -> Any:
     """Import the package ml_dtypes, which provides the dtypes that NumPy itself does not have, such as bfloat16.
 
-    users: what needs the package, for the message.  Few programs need it.  Distribution relvm-runtime does not require
-    it.
+    Few programs need the package, so the distribution relvm-runtime does not require it.
+
+    users: a description of what needs the package, for the error message.
     """
     try:
         import ml_dtypes

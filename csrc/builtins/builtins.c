@@ -101,7 +101,8 @@ RVM_BUILTIN(alloc_tensor) {
   return rvm_tensor_view(dtype, shape->rank, shape->dims, storage->bytes + offset, &storage->base, result);
 }
 
-/* Returns whether the machine allocated the memory of a tensor, and only one reference to the tensor refers to it. */
+/* Returns whether the machine allocated the memory of a tensor, and the caller has the only reference to the tensor and
+   to its memory. */
 static int is_only_reference(const rvm_tensor *tensor) {
   const rvm_object *owner = tensor->owner;
   return tensor->base.references == 1 && !tensor->is_read_only && owner && owner->tag == RVM_TAG_STORAGE &&

@@ -273,8 +273,8 @@ static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, in
 }
 
 /* Stores a list of `number` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes` is
-   NULL, each part has `each` positions, except the last one, which has the rest.  If `dropped`, the parts do not have
-   the axis. */
+   NULL, each part has `each` positions, except the last one, which has the remaining positions.  If `dropped`, the
+   parts do not have the axis. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;

@@ -269,7 +269,7 @@ static rvm_status match_once(decoder *in, const path_node *path, rvm_value value
   if (!rvm_value_is_object(value) || value.as.object->references == 1) return compare(in, path, value, depth);
   const memo_entry entry = {value.as.object, in->next - 1};
   if (is_known(in, entry)) {
-    in->next--; /* back to the code of the type */
+    in->next--; /* back to the code of the type, whose depth is depth - 1 */
     return skip(in, depth - 1);
   }
   rvm_status status = compare(in, path, value, depth);

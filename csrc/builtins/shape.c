@@ -374,7 +374,9 @@ RVM_BUILTIN(check_elements) {
   for (int64_t start = 0; start < size; start += CHECKED_AT_ONCE) {
     int64_t stop = size - start < CHECKED_AT_ONCE ? size : start + CHECKED_AT_ONCE;
     for (int64_t i = start; i < stop; i++) {
-      if (flags[i] && !wrong++) first = i;
+      if (!flags[i]) continue;
+      if (wrong == 0) first = i;
+      wrong++;
     }
     rvm_status status = rvm_spend(machine, (stop - start) / 64 + 1, result);
     if (status) return status;

@@ -132,7 +132,7 @@ static rvm_status find_white(rvm_machine *machine, rvm_text text, int64_t *start
     if (is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
   }
-  /* `offset` is now behind the first code point of the white space. */
+  /* `offset` is now after the first code point of the white space. */
   for (*next = offset; offset < text.length && !status; *next = offset) {
     if (!is_white(rvm_text_next(text, &offset))) break;
     status = rvm_spend(machine, 1, error);
@@ -181,9 +181,8 @@ static rvm_status find_delimiter(const splitter *state, int64_t *found, rvm_valu
   const rvm_text text = state->rest, delimiter = state->delimiter;
   rvm_status status = RVM_OK;
   *found = -1;
-  for (int64_t offset = 0, matched = 0, end; offset < text.length && !status;
-       status = rvm_spend(state->machine, 1 + (end - offset) / 8, error), offset = end) {
-    end = text.length - offset < CHUNK ? text.length : offset + CHUNK;
+  for (int64_t offset = 0, matched = 0; offset < text.length && !status;) {
+    const int64_t end = text.length - offset < CHUNK ? text.length : offset + CHUNK;
     for (int64_t i = offset; i < end; i++) {
       if (matched == 0) {
         const char *first = memchr(text.bytes + i, delimiter.bytes[0], (size_t)(end - i));
@@ -196,6 +195,8 @@ static rvm_status find_delimiter(const splitter *state, int64_t *found, rvm_valu
       *found = i + 1 - delimiter.length;
       return rvm_spend(state->machine, 1 + (i - offset) / 8, error);
     }
+    status = rvm_spend(state->machine, 1 + (end - offset) / 8, error);
+    offset = end;
   }
   return status;
 }

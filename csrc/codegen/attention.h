@@ -187,30 +187,31 @@ static inline void rvm_attention_divide(int64_t count, float total, float *row) 
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 
-/* Stores the product of weights of 0 with v: 0, but NaN in columns in which v has an infinity or a NaN. */
+/* Stores in `out` the product of a row of zeros and v.  It is 0, or NaN in columns in which v has an infinity or a
+   NaN. */
 static inline void rvm_attention_zero_weights(int64_t keys, int64_t width, const float *v, float *out) {
   memset(out, 0, (size_t)width * sizeof *out);
   for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
 }
 
-/* The body of rvm_attention. */
+/* Implements rvm_attention. */
 static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *args) {
   const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
   const int64_t columns = rvm_attention_rounded(width);
   const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
   const int64_t even = parts > 0 ? (keys + parts - 1) / parts : 0;
-  const int64_t most = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
+  const int64_t part_keys = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
   const rvm_matrix queries = {args->q, depth, 1};
   float *const scores = args->scores, *const out = args->out, *const copy = args->copy;
   rvm_softmax_row softmax[RVM_ATTENTION_ROWS];
   if (keys == 0) memset(out, 0, (size_t)(rows * columns) * sizeof *out);
-  for (int64_t first = 0; first < keys; first += most) {
-    const int64_t count = keys - first < most ? keys - first : most;
+  for (int64_t first = 0; first < keys; first += part_keys) {
+    const int64_t count = keys - first < part_keys ? keys - first : part_keys;
     const rvm_matrix part = {args->k + first * args->k_row_stride, args->k_row_stride, args->k_column_stride};
     const float *values = args->v + first * width;
-    rvm_attention_scores(rows, count, depth, queries, part, args->panel, scores, most);
+    rvm_attention_scores(rows, count, depth, queries, part, args->panel, scores, part_keys);
     for (int64_t r = 0; r < rows; r++) {
-      float *row = scores + r * most;
+      float *row = scores + r * part_keys;
       const float largest = rvm_attention_mask_row(args, r, first, count, row);
       rvm_attention_exponentials(count, row, largest, first == 0, &softmax[r], columns, out + r * columns);
       if (parts > 1) continue;
@@ -230,7 +231,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
                                                    .columns = columns,
                                                    .depth = count,
                                                    .a = scores,
-                                                   .a_row_stride = most,
+                                                   .a_row_stride = part_keys,
                                                    .a_column_stride = 1,
                                                    .b = values,
                                                    .b_stride = columns,
@@ -238,7 +239,8 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
                                                    .tile_stride = columns,
                                                    .accumulates = first > 0});
   }
-  for (int64_t r = 0; r < rows && parts > 1; r++) {
+  if (parts <= 1) return; /* the weights have been divided before the product */
+  for (int64_t r = 0; r < rows; r++) {
     if (rvm_attention_is_absent(softmax[r].total, args->absent))
       rvm_attention_zero_weights(keys, width, args->v, out + r * columns);
     else

@@ -71,8 +71,8 @@ enum { RVM_IS_COMPACT = 0 };
 #define RVM_LOADED_FROM(pointer)
 #endif
 
-/* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with these clauses.  A reduction clause
-   allows the compiler to reorder a sum.  Takes effect if the compiler is called with -fopenmp-simd
+/* Precedes a loop whose iterations the compiler may vectorize: `omp simd` with the given clauses.  A reduction clause
+   allows the compiler to reorder a sum.  The macro has an effect only if the compiler is called with -fopenmp-simd
    -DRVM_OPENMP_SIMD. */
 #ifdef RVM_OPENMP_SIMD
 #define RVM_PRAGMA(text) _Pragma(#text)

@@ -42,7 +42,7 @@ static inline void rvm_fill_runs_f32(float *dst, const float *x, int64_t step, c
     const rvm_run_of_columns run = runs[i];
     const int64_t size = run.data_end - run.data_begin;
     for (int64_t j = run.begin; j < run.data_begin; j++) dst[j] = 0;
-    if (step == 2) { /* a loop of its own, with vectors */
+    if (step == 2) { /* with a constant step, compilers vectorize the loop */
       RVM_SIMD()
       for (int64_t j = 0; j < size; j++) dst[run.data_begin + j] = x[run.source + j * 2];
     } else if (step != 1)
@@ -78,8 +78,8 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
   const int64_t positions = a.out_height * a.out_width;
   if (a.columns <= a.panel_stride / 2) /* mostly zeros: clear the whole panel by one call */
     memset(a.panel, 0, (size_t)(a.rows * a.panel_stride) * sizeof *a.panel);
-  else
-    for (int64_t row = 0; row < a.rows && a.columns < a.panel_stride; row++)
+  else if (a.columns < a.panel_stride)
+    for (int64_t row = 0; row < a.rows; row++)
       memset(a.panel + row * a.panel_stride + a.columns, 0, (size_t)(a.panel_stride - a.columns) * sizeof *a.panel);
   for (int64_t tap = 0; tap < taps; tap++) {
     /* The rows of this tap belong to the channels [first_channel, first_channel + channels). */

@@ -1,4 +1,5 @@
-/* depthwise_f32.h: micro-kernels for depthwise convolutions of f32, and for others with few filters or channels.
+/* depthwise_f32.h: micro-kernels for depthwise convolutions of f32, and for other convolutions with few filters or
+   channels.
 
    The order and the rounding of the additions are those of gemm_f32.h.  The arguments are declared in
    micro_kernels.def; strides are in elements.  Read relvm/kernels/conv/depthwise.py for the loops around these
@@ -169,14 +170,14 @@ static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
 
 /* ---- whole planes ---- */
 
-/* The planes of rvm_planes_f32, and where the window positions read them, in order of addition. */
+/* The sizes of the planes of rvm_planes_f32, and the positions of the window, in order of addition. */
 typedef struct rvm_plane_taps {
-  int64_t elements, weights; /* of a plane */
-  int64_t stride;            /* between the rows of masks and between the planes of sums */
+  int64_t elements, weights; /* numbers in a plane */
+  int64_t stride;            /* distance between rows of `masks`, and between planes of `sums`, in floats */
   int64_t count;
-  int64_t least, most;               /* bounds of `shifts` and 0 */
-  int64_t shifts[RVM_PLANE_TAPS];    /* the distance from an element to the one that its sum reads */
-  int64_t positions[RVM_PLANE_TAPS]; /* the position of the weight */
+  int64_t least, most;               /* the least and the largest of `shifts` and 0 */
+  int64_t shifts[RVM_PLANE_TAPS];    /* rvm_plane_shift of each position */
+  int64_t positions[RVM_PLANE_TAPS]; /* the index of the weight of each position */
 } rvm_plane_taps;
 
 /* Returns the stride, in floats, from the sums of one plane of `elements` elements to those of the next plane. */
@@ -188,7 +189,8 @@ static inline int64_t rvm_clamped(int64_t number, int64_t most) {
   return number < 0 ? 0 : number > most ? most : number;
 }
 
-/* Returns the distance from an element to the one that its sum reads at a position of the window. */
+/* Returns the distance, in elements, from the element of x at the place of a sum to the element that the sum reads at
+   `position` of the window. */
 static inline int64_t rvm_plane_shift(const rvm_planes_f32_arguments *args, int64_t position) {
   const int64_t down = position / args->window_width * args->dilation_y - args->pad_y;
   return down * args->width + position % args->window_width * args->dilation_x - args->pad_x;
@@ -231,8 +233,8 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_masked_lanes(const float *x, const
 #endif
 }
 
-/* Computes four or fewer vectors of sums: of one plane, or, if `of_planes`, the first vectors of consecutive planes.
-   `vectors` and `of_planes` must be constants where this function is inlined. */
+/* Computes `vectors` vectors of sums, at most 4: adjacent vectors of one plane or, if `of_planes`, the first vector of
+   each of `vectors` consecutive planes.  `vectors` and `of_planes` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_plane_in_registers(const rvm_plane_taps *taps, int vectors, int of_planes,
                                                             const float *x, const float *weights, const int32_t *masks,
                                                             float *sums) {

@@ -99,9 +99,9 @@ static inline void rvm_dots_store(int32_t *dst, rvm_dots sum) {
 typedef int32_t rvm_dots __attribute__((vector_size(16), aligned(4), may_alias));
 #ifndef __ARM_FEATURE_MATMUL_INT8
 /* No instruction multiplies signed by unsigned bytes.  So the highest bits of the bytes of the right matrix are
-   inverted, which makes both operands signed or both unsigned.  It also makes an unsigned byte less by 128, and a
-   signed byte greater by 128, which RVM_DOTS_MOVE corrects in the sums of a row: `total` is the sum of the left bytes.
- */
+   inverted, which makes both operands signed or both unsigned.  The inversion subtracts 128 from an unsigned byte and
+   adds 128 to a signed byte.  RVM_DOTS_MOVE returns the correction of the sums of a row: `total` is the sum of the left
+   bytes. */
 #define RVM_DOTS_MOVE(total, left_is_signed) ((left_is_signed) ? (total) * 128 : (total) * -128)
 #endif
 #ifdef __ARM_FEATURE_DOTPROD
@@ -355,7 +355,7 @@ RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_regist
 
 #ifdef RVM_DOTS_MOVE
 
-/* Returns the sum of `count` bytes with the bits of `flip`, which is the same in each byte, inverted. */
+/* Returns the sum of `count` bytes, in which the bits of `flip` are inverted.  `flip` is four equal bytes. */
 static inline int32_t rvm_sum_of_bytes(const uint8_t *bytes, int64_t count, uint32_t flip, int is_signed) {
   int32_t total = 0;
   RVM_SIMD(reduction(+ : total))
@@ -384,7 +384,7 @@ static RVM_NOINLINE void rvm_move_tile(const rvm_tile_bytes_arguments *args) {
 #endif
 
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
-   p] with the bits of `flip`, which is the same in each byte, inverted.  right(p, j) is byte p % 4 of b[p / 4 *
+   p], in which the bits of `flip` are inverted; `flip` is four equal bytes.  right(p, j) is byte p % 4 of b[p / 4 *
    b_stride + j].  If depth is not a multiple of 4, the bytes for p >= depth in the last words of b must be 0, unless
    `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b is.
 
@@ -462,15 +462,27 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes
   }
 }
 
+/* Returns word `j` of rvm_words_of_line, whose bytes may be outside the line. */
+static inline int32_t rvm_word_of_line(const rvm_words_of_line_arguments *args, int64_t j) {
+  const uint8_t padding = (uint8_t)args->padding, *const line = args->line;
+  uint32_t word = 0;
+  for (int64_t i = 0; i < args->rows; i++) {
+    const int64_t offset = args->position + i * args->stride + j * args->step;
+    word |= (uint32_t)(offset >= 0 && offset < args->line_size ? line[offset] : padding) << 8 * i;
+  }
+  return (int32_t)(word ^ (uint32_t)args->flip);
+}
+
 /* Like rvm_words_of_bytes, but the rows are parts of one line of line_size bytes.  Row i begins at byte position + i *
    stride of the line.  Bytes outside the line are not read, and are `padding`. */
 static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_arguments *args) {
   const int64_t line_size = args->line_size, position = args->position, stride = args->stride;
   const int64_t rows = args->rows, count = args->count, step = args->step;
   const uint32_t flip = (uint32_t)args->flip;
-  const uint8_t padding = (uint8_t)args->padding, *const line = args->line;
+  const uint8_t *const line = args->line;
   int32_t *const words = args->words;
 #ifdef RVM_PICK
+  const __m512i padding = _mm512_set1_epi8((char)args->padding);
   if (step == 1 || step == 2 || step == 4) {
     for (int64_t j = 0; j < count; j += RVM_PICK) {
       const uint8_t *row[4];
@@ -482,7 +494,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
         present[i] = begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
       }
       const int64_t some = count - j < RVM_PICK ? count - j : RVM_PICK;
-      rvm_picked_words(words + j, row, present, some, step, _mm512_set1_epi8((char)padding), flip);
+      rvm_picked_words(words + j, row, present, some, step, padding, flip);
     }
     return;
   }
@@ -492,14 +504,8 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
   int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;
   begin = begin < end ? begin : end;
-  for (int64_t j = begin > 0 ? 0 : end; j < count; j = j + 1 == begin ? end : j + 1) {
-    uint32_t word = 0;
-    for (int64_t i = 0; i < rows; i++) {
-      const int64_t offset = position + i * stride + j * step;
-      word |= (uint32_t)(offset >= 0 && offset < line_size ? line[offset] : padding) << 8 * i;
-    }
-    words[j] = (int32_t)(word ^ flip);
-  }
+  for (int64_t j = 0; j < begin; j++) words[j] = rvm_word_of_line(args, j);
+  for (int64_t j = end; j < count; j++) words[j] = rvm_word_of_line(args, j);
   rvm_words_of_bytes(&(rvm_words_of_bytes_arguments){.words = words + begin,
                                                      .bytes = line + position + begin * step,
                                                      .stride = stride,

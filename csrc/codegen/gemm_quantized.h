@@ -24,8 +24,8 @@
 /* Returns the lowest bit of number i of a word. */
 #define RVM_BIT_OF_NUMBER(i, bits) (8 * ((i) % 4) + (bits) * ((i) / 4))
 
-/* Quantizes `count` floats to signed bytes, and stores the scale, its bits as an integer, and the sum of the bytes. The
-   other bytes up to `block` become 0. */
+/* Quantizes `count` floats to signed bytes, and sets the other bytes up to `block` to 0.  Stores the bits of the scale
+   in *scale_bits, and the sum of the bytes in *total. */
 static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t count, int64_t block, int8_t *bytes,
                                                         int32_t *scale_bits, int32_t *total) {
   enum { INFINITE = 0x7F800000, NOT_A_NUMBER = 0x7FC00000, SMALLEST = (127 - 100) << 23 }; /* the bits of floats */
@@ -140,7 +140,8 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_low_bits(rvm_words words, int bits
   return __builtin_convertvector(words & ((1 << bits) - 1), rvm_lanes);
 }
 
-/* Adds the products of number i of the words, for `rows` rows of `a` with elements at a[r * a_stride + i]. */
+/* Dequantizes number i of each word, multiplies it by a[r * a_stride + i] for each r < rows, and adds the products to
+   the sums. */
 static inline RVM_ALWAYS_INLINE void rvm_add_number(rvm_lanes sum[RVM_QUANTIZED_ROWS][4], const rvm_words words[4],
                                                     const rvm_block_values *values, int rows, int bits, int i,
                                                     const float *a, int64_t a_stride) {
@@ -206,7 +207,8 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
          (rvm_words)wasm_i32x4_dot_i16x8(wasm_u16x8_shr(bytes, 8), odd);
 #elif defined __ARM_FEATURE_DOTPROD && defined __aarch64__
-  /* Both factors are signed: bytes of 8 bits are moved by 128, which subtracts 128 times the sum of `left`. */
+  /* The instruction multiplies signed bytes.  Therefore 128 is subtracted from numbers of 8 bits, and 128 times the sum
+     of `left` is added to the result. */
   const int32x4_t own = (int32x4_t)sum;
   const int8x16_t factors = vreinterpretq_s8_s32((int32x4_t)left);
   if (bits < 8) return (rvm_words)vdotq_s32(own, vreinterpretq_s8_s32((int32x4_t)numbers), factors);
@@ -353,7 +355,8 @@ static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments
 static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) { RVM_CALL_TILES(int8) }
 #undef RVM_CALL_TILES
 
-/* `bits` is a constant where this is inlined. */
+/* Implements rvm_dequantized_panel_f32 for numbers of `bits` bits.  Callers pass a constant, for which the compiler
+   specializes this function. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
   const int count = 32 / bits;
   for (int64_t column = 0; column < RVM_PANEL_WIDTH; column += RVM_TILE_VECTORS * RVM_LANES)
@@ -375,7 +378,8 @@ static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_
 }
 
 /* Dequantizes rows [first, first + count) of a panel.  Row first + p becomes row p of `panel`, whose rows are
-   RVM_PANEL_WIDTH elements apart.  first: a multiple of 32 / bits.  The others are as in rvm_quantized_tile_f32. */
+   RVM_PANEL_WIDTH elements apart.  first: a multiple of 32 / bits.  The other arguments are those of
+   rvm_quantized_tile_f32. */
 RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args),
                 if (args->bits == 2) rvm_dequantize_panel(args, 2);
                 if (args->bits == 4) rvm_dequantize_panel(args, 4); if (args->bits == 8) rvm_dequantize_panel(args, 8);)

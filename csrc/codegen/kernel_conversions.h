@@ -8,9 +8,9 @@
 #include "kernel_math.h"
 
 /* Conversions from floats to integers, with the results of NumPy on x86-64.  Values are truncated toward zero.  NaN and
-   values out of range give the smallest value of int32_t and int64_t.  Types of 8 and 16 bits have the low bits of the
-   conversion to int32_t, and uint32_t those of the conversion to int64_t.  For values that are not in [2^63, 2^64),
-   uint64_t has the bits of the conversion to int64_t. */
+   values out of range give the smallest value of int32_t and int64_t.  The result for a type of 8 or 16 bits is the low
+   bits of the conversion to int32_t, and for uint32_t those of the conversion to int64_t.  The result for uint64_t has
+   the bits of the conversion to int64_t, unless the value is in [2^63, 2^64). */
 static inline int64_t rvm_i64_of_f64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }

@@ -93,9 +93,10 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   float line[RVM_POOL_LINE];
   if (args->pad_x == 0 && reach < stride && columns * stride == width && width <= RVM_POOL_LINE / 2 &&
       !RVM_IS_COMPACT) {
-    /* The windows of a row of the result divide a row of x into equal parts.  So do those of several rows. */
+    /* The windows do not overlap in a row of x, and have no padding.  Therefore the columns of several rows can be
+       computed as if they were one long row. */
     if (args->pad_y == 0 && (args->window_height - 1) * args->dilation_y < args->stride_y &&
-        rows * args->stride_y == height) { /* and those of several planes */
+        rows * args->stride_y == height) { /* the rows of several planes, too */
       rows *= planes;
       height *= planes;
       planes = 1;

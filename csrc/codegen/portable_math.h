@@ -61,13 +61,13 @@ RVM_MATH double rvm_power_of_2(int32_t n) { return rvm_f64_of_bits((int64_t)(102
 
 /* ---- exponential functions ---- */
 
-/* x = n ln 2 + r, where r = high - low is at most ln 2 / 2.  power: exp(r) - 1 - r. */
+/* The parts of x = n ln 2 + r, where r = high - low, and |r| is at most about ln 2 / 2.  power: exp(r) - 1 - r. */
 typedef struct rvm_exp_parts {
   double high, low, power;
   int32_t n;
 } rvm_exp_parts;
 
-/* Divides x + tail by ln 2.  |x| must be below 2000. */
+/* Returns the parts of x + tail.  |x| must be below 2000. */
 RVM_MATH rvm_exp_parts rvm_divide_by_ln2(double x, double tail) {
   const double shift = 0x1.8p52, shifted = x * 0x1.71547652b82fep+0 + shift, n = shifted - shift;
   const double high = x - n * 0x1.62e42fee00000p-1, low = n * 0x1.a39ef35793c76p-33 - tail, r = high - low;
@@ -85,7 +85,7 @@ RVM_MATH rvm_exp_parts rvm_divide_by_ln2(double x, double tail) {
   return (rvm_exp_parts){high, low, r * r * p, (int32_t)rvm_bits_of_f64(shifted)};
 }
 
-/* Returns x limited to [-800, 800]; all functions of exp have reached their limits there. */
+/* Returns x limited to [-800, 800].  This does not change exp(x), which is 0 or infinite outside of the range. */
 RVM_MATH double rvm_limit_exponent(double x) {
   const double low = x < -800.0 ? -800.0 : x;
   return low > 800.0 ? 800.0 : low;
@@ -137,17 +137,17 @@ RVM_PORTABLE double rvm_tanh_f64(double x) {
 
 /* ---- logarithms ---- */
 
-/* x = 2^n (1 + f), where 1 + f is between sqrt(1/2) and sqrt(2). */
+/* The parts of x = 2^n (1 + f), where 1 + f is between sqrt(1/2) and sqrt(2). */
 typedef struct rvm_log_parts {
   double f, n;
 } rvm_log_parts;
 
-/* x: positive and finite. */
+/* Returns the parts of x, which must be positive and finite. */
 RVM_MATH rvm_log_parts rvm_split_logarithm(double x) {
   const int is_subnormal = x < 0x1p-1022;
   const double scaled = is_subnormal ? x * 0x1p54 : x;
   const int64_t root_half = 0x3fe6a09e667f3bcd, bits = rvm_bits_of_f64(scaled) - root_half;
-  /* the exponent as a float: a number is moved into the mantissa of 1.5 * 2^52 */
+  /* converts the exponent to a double by adding it to the bits of 1.5 * 2^52, whose last bit has the value 1 */
   const double shift = 0x1.8p52;
   const double n = rvm_f64_of_bits(rvm_bits_of_f64(shift) + (int64_t)(int32_t)((uint64_t)bits >> 32 >> 20)) - shift;
   const double signed_n = n > 2047.0 ? n - 4096.0 : n;
@@ -182,7 +182,7 @@ RVM_PORTABLE double rvm_log_f64(double x) {
   return rvm_log_ends_f64(rvm_log_near_1_f64(parts.f, parts.n, 0.0), x, 0.0);
 }
 
-/* log(1 + x) = log(1 + x rounded) + c / (1 + x), where c is the rounding error. */
+/* log(1 + x) = log(s) + c / s, where s is 1 + x rounded, and c is the rounding error. */
 RVM_PORTABLE double rvm_log1p_f64(double x) {
   const double sum = 1.0 + x, error = x < 1.0 ? x - (sum - 1.0) : 1.0 - (sum - x);
   const rvm_log_parts parts = rvm_split_logarithm(sum);
@@ -217,14 +217,14 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 /* Returns x^y, given `power`, which is |x|^y: adds the sign, and replaces the result where x or y is zero, infinite or
    NaN. */
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
-  const double magnitude = fabs(x), half = 0.5 * y;
+  const double magnitude = fabs(x), half = 0.5 * y, largest = 0x1.fffffffffffffp1023;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;
-  const int grows = (magnitude > 1.0) == (y > 0.0);
-  double result = magnitude == 0.0 || magnitude > 0x1.fffffffffffffp1023 || fabs(y) > 0x1.fffffffffffffp1023
-                      ? (grows ? INFINITY : 0.0)
-                      : power;
+  /* whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite; if so, which of the two */
+  const int is_limit = magnitude == 0.0 || magnitude > largest || fabs(y) > largest;
+  const int is_infinite = (magnitude > 1.0) == (y > 0.0);
+  double result = is_limit ? (is_infinite ? INFINITY : 0.0) : power;
   result = magnitude == 1.0 ? 1.0 : result;
-  result = x < 0.0 && x >= -0x1.fffffffffffffp1023 && !is_integer ? (double)NAN : result;
+  result = x < 0.0 && magnitude <= largest && !is_integer ? (double)NAN : result;
   result = is_odd ? rvm_with_sign_f64(result, x) : result;
   result = x != x || y != y ? x + y : result;
   return x == 1.0 || y == 0.0 ? 1.0 : result;
@@ -269,7 +269,7 @@ RVM_PORTABLE double rvm_pow_f64(double x, double y) {
   return rvm_pow_ends(x, y, rvm_scaled_exp(product.high, is_huge ? 0.0 : tail, 0));
 }
 
-/* Halley's method, then a last step from a number of 26 bits, whose square is exact. */
+/* Uses two steps of Halley's method.  A third step starts from the result rounded to 26 bits, whose square is exact. */
 RVM_PORTABLE double rvm_cbrt_f64(double x) {
   const double magnitude = fabs(x);
   const int is_small = magnitude < 0x1p-1022, is_large = magnitude > 0x1p1000;
@@ -320,7 +320,8 @@ RVM_PORTABLE double rvm_atan_f64(double x) {
 
 RVM_PORTABLE double rvm_atan2_f64(double y, double x) {
   const double top = fabs(y), base = fabs(x);
-  const double quotient = top == base ? (top == 0.0 ? 0.0 : 1.0) : top / base; /* also of two infinities */
+  /* not NaN if both are 0 or both are infinite */
+  const double quotient = top == base ? (top == 0.0 ? 0.0 : 1.0) : top / base;
   const double angle = rvm_atan_f64(quotient);
   const double left = 2.0 * 0x1.921fb54442d18p+0 - (angle - 2.0 * 0x1.1a62633145c07p-54);
   const double result = rvm_bits_of_f64(x) < 0 ? left : angle;
@@ -346,7 +347,8 @@ RVM_MATH double rvm_asin_rest(double z) {
   return z * p;
 }
 
-/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s), where s = sqrt((1 - x) / 2) is high + low. */
+/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s), where s = sqrt((1 - x) / 2).  s is high + low, and asin(s) is s + rest.
+ */
 typedef struct rvm_asin_parts {
   double high, low, rest; /* rest: asin(s) - s */
 } rvm_asin_parts;
@@ -378,7 +380,8 @@ RVM_PORTABLE double rvm_acos_f64(double x) {
 
 /* ---- trigonometric functions ---- */
 
-/* x = n pi / 2 + high + low, |high| at most about pi / 4.  Only n modulo 4 is defined. */
+/* The parts of an angle x = n pi / 2 + high + low, where |high| is at most about pi / 4.  Only n modulo 4 is
+   defined. */
 typedef struct rvm_angle {
   double high, low;
   int32_t n;
@@ -397,11 +400,14 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
   const int32_t e = (int32_t)(bits >> 52 & 0x7ff) - 1075, first = e + 62, word = first >> 5, offset = first & 31;
   const uint64_t mantissa = ((uint64_t)bits & 0x000fffffffffffff) | 0x0010000000000000;
   const uint64_t m[2] = {mantissa & UINT32_MAX, mantissa >> 32};
-  uint32_t a[6], product[6] = {0}; /* 192 bits, the last word has the lowest bits */
+  /* `a` and `product` are integers of 192 bits, whose last word has the lowest bits.  `a` has the bits of the table
+     from bit `first` on. */
+  uint32_t a[6], product[6] = {0};
   for (int i = 0; i < 6; i++) {
     const uint64_t two = (uint64_t)bits_of_2_over_pi[word + i] << 32 | bits_of_2_over_pi[word + i + 1];
     a[i] = (uint32_t)(two >> (32 - offset));
   }
+  /* product = m * a, modulo 2^192 */
   for (int j = 0; j < 2; j++) {
     uint64_t carry = 0;
     for (int i = 5; i - j >= 0; i--) {
@@ -410,9 +416,10 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
       carry >>= 32;
     }
   }
+  /* The two highest bits of the product are the number of quarter turns, and the others the fraction of a quarter. */
   int32_t n = (int32_t)(product[0] >> 30);
   product[0] &= 0x3fffffff;
-  const int is_negative = product[0] >> 29; /* the rest is at least 1/2: round up */
+  const int is_negative = product[0] >> 29; /* the fraction is at least 1/2: round n up, and negate the fraction */
   if (is_negative) {
     uint64_t carry = 1;
     n++;

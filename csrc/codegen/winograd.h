@@ -15,7 +15,7 @@
 #include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
-/* Memory for the pairs of elements that a line of tiles reads, including the lanes after the last tile. */
+/* The number of pairs of elements that a line of tiles reads, including the lanes after the last tile. */
 enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 
 /* Sums and differences of larger elements may be infinite or NaN although the result is finite.  The generated kernel
@@ -116,8 +116,9 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
         }
       }
     }
-    for (int p = 0; p < 16 && a.tiles < a.columns; p++)
-      memset(a.v + p * stride + c * a.columns + a.tiles, 0, (size_t)(a.columns - a.tiles) * sizeof *a.v);
+    if (a.tiles < a.columns)
+      for (int p = 0; p < 16; p++)
+        memset(a.v + p * stride + c * a.columns + a.tiles, 0, (size_t)(a.columns - a.tiles) * sizeof *a.v);
   }
   *a.too_large = too_large;
 }

@@ -6,8 +6,8 @@
 
 #include "system.h"
 
-/* Tests build with -DRVM_ALLOCATION_FAILS=function.  It is called before each allocation, which fails if it returns
-   nonzero. */
+/* Tests build with -DRVM_ALLOCATION_FAILS=FUNCTION.  FUNCTION is called before each allocation.  If it returns nonzero,
+   the allocation fails. */
 #ifdef RVM_ALLOCATION_FAILS
 int RVM_ALLOCATION_FAILS(void);
 #else

@@ -48,7 +48,7 @@ typedef struct rvm_budget {
   void *host;
   size_t refused;     /* size of the last allocation if the budget refused it, else 0 */
   int32_t is_relaxed; /* see rvm_budget_relax */
-  int32_t is_sealed;  /* 1 in a real-time run: `limit` is 0, for the message */
+  int32_t is_sealed;  /* 1 in a real-time run, in which `limit` is 0; changes the message */
 } rvm_budget;
 
 /* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is
@@ -75,7 +75,7 @@ static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
   return !__builtin_sub_overflow(a, b, difference);
 }
 static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
-#ifdef __wasm__ /* the product with a check of overflow is a function call */
+#ifdef __wasm__ /* __builtin_mul_overflow calls a library function */
   if (a == (int32_t)a && b == (int32_t)b) {
     *product = a * b;
     return 1;

@@ -25,7 +25,8 @@ static unsigned saved_state(void) {
   return low;
 }
 
-/* Reads the words, which are 0 before.  Returns the register sets that the operating system saves. */
+/* Reads the feature words of CPUID.  Words that the processor does not have keep their value, so the caller sets all to
+   0.  Returns the register sets that the operating system saves. */
 static unsigned read_words(unsigned words[WORD_COUNT]) {
   unsigned a, b, c, d, leaves;
   if (!__get_cpuid(1, &a, &b, &words[LEAF_1_C], &d)) return 0;

@@ -119,6 +119,8 @@ static int is_word(rvm_text text, const char *word) {
   return 1;
 }
 
+/* Reads the digits of an integer of 64 bits, and returns 1.  Returns 0 if the text is not a number or the integer is
+   out of range.  negative: whether a minus sign precedes the digits. */
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
   uint64_t magnitude = 0;
   uint64_t limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
@@ -140,7 +142,7 @@ enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
 /* Rewrites a decimal number, with an optional point and exponent, as "DIGITSeEXPONENT" in `buffer`, and returns 1.
    Returns 0 if the text is not such a number. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
-  int64_t exponent = 0, i = 0;
+  int64_t exponent = 0, i = 0; /* the number is DIGITS * 10^exponent */
   int32_t used = 0, has_digits = 0, after_point = 0, is_inexact = 0;
   for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !after_point)); i++) {
     if (text.bytes[i] == '.') {
@@ -148,7 +150,7 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
       continue;
     }
     has_digits = 1;
-    exponent -= after_point;
+    exponent -= after_point;                         /* a digit after the point */
     if (used == 0 && text.bytes[i] == '0') continue; /* a leading zero */
     if (used < USED_DIGITS) {
       buffer[used++] = text.bytes[i];
@@ -180,6 +182,7 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
   return 1;
 }
 
+/* Like integer_read, for an f32 or f64.  The text can also be infinity or NaN. */
 static int32_t float_read(rvm_text text, int negative, int32_t dtype, void *element) {
   char buffer[USED_DIGITS + EXPONENT_BYTES + 2];
   const char *number = buffer; /* in a form that strtod and strtof accept */

@@ -60,7 +60,7 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
 
 /* ---- not for generated C ---- */
 
-/* `row` is a row of scalar_operators.def (enum rvm_scalar_op). */
+/* In these functions, `row` is a row of scalar_operators.def (enum rvm_scalar_op). */
 
 int32_t rvm_scalar_op_operand_count(int32_t row);
 /* Fails with TYPE_ERROR if an operand has the wrong type, else with ARITHMETIC_ERROR because the operator has no value

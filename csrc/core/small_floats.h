@@ -4,9 +4,9 @@
 
    A narrow float, except f8e8m0fnu, has a sign bit, an exponent with bias B and a mantissa of M bits, and is rounded to
    nearest, ties to even.  Its code is its bits; without the sign bit, codes below 1 << M are zero and the subnormal
-   numbers.  The parameters of rvm_narrow_code: `largest` is the code of the largest finite number; numbers that round
-   to more become `beyond`, and NaN becomes `nan`.  References: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling
-   specifications; ONNX's float8 notes. */
+   numbers.  The parameters of rvm_narrow_code: `largest` is the code of the largest finite number, `beyond` the code of
+   numbers that are larger after rounding, and `nan` the code of NaN.  References: IEEE 754-2019; OCP 8-bit Floating
+   Point and Microscaling specifications; ONNX's float8 notes. */
 #ifndef RELVM_SMALL_FLOATS_H
 #define RELVM_SMALL_FLOATS_H
 

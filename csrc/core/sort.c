@@ -1,4 +1,4 @@
-/* sort.c: heapsort.  qsort would allocate memory beside the budget, or recurse. */
+/* sort.c: heapsort.  qsort could recurse, or allocate memory that does not count against the limits of the run. */
 #include "cold.h"
 
 #include "sort.h"

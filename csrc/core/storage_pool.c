@@ -123,17 +123,21 @@ static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
   return allocate((size_t)size_bytes);
 }
 
+/* Returns whether a larger cached block is preferred to a new block of `size_bytes`: if the pool is sealed, or if the
+   new block would exceed the limit, so that cached blocks would be freed.  Without this, requests of alternating sizes
+   would free and allocate blocks in every run. */
+static int prefers_larger(const rvm_pool *pool, int64_t size_bytes) {
+  if (pool->mode != RVM_POOL_LIMITED) return pool->mode == RVM_POOL_SEALED;
+  return pool->sizes.live_bytes + pool->sizes.kept_bytes + size_bytes > limit_bytes(pool);
+}
+
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {
   if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: cannot allocate %lld bytes", (long long)size_bytes);
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  /* If a new block would exceed the limit, and so would evict cached blocks, use the next larger cached block instead.
-     Otherwise, requests of alternating sizes would allocate and free blocks in every run. */
-  if (!pool->kept[class] &&
-      (pool->mode == RVM_POOL_LIMITED ? pool->sizes.live_bytes + pool->sizes.kept_bytes + whole > limit_bytes(pool)
-                                      : pool->mode == RVM_POOL_SEALED)) {
+  if (!pool->kept[class] && prefers_larger(pool, whole)) {
     int32_t larger = class + 1;
     while (larger < CLASSES && !pool->kept[larger]) larger++;
     if (larger < CLASSES) {

@@ -44,8 +44,8 @@
     out_[i] = expression;                            \
   }
 
-/* Define a function of type rvm_element_loop for a function with two operands or one.  R is the type of the result, and
-   T that of the operands. */
+/* Defines the rvm_element_loop `name` of an element function with one or two operands.  R is the type of the result,
+   and T that of the operands. */
 #define RVM_TWO_OF_LOOPS(name, R, T, expression)                                                       \
   static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                                     \
@@ -92,8 +92,8 @@
   }
 
 #ifdef RVM_COMPACT
-/* One loop for strips and single elements, to make the code small: a single element is first copied to a strip.  The
-   arithmetic of f32 has a loop for each case. */
+/* To make the code small, a function has one loop for strips and single elements: a single element is first copied to
+   all elements of a strip.  Only the arithmetic of f32 has a loop for each case. */
 #define RVM_SPLAT(type)                                                          \
   static const void *splat_##type(int64_t n, const void *element, void *strip) { \
     type *const elements = strip;                                                \

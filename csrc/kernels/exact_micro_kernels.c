@@ -7,7 +7,7 @@ typedef int rvm_no_exact_micro_kernels; /* C requires a declaration */
 #else
 #define RVM_EXACT_FMA
 #ifndef RVM_COMPACT
-#define RVM_COMPACT /* they are slow in any case: small code is worth more */
+#define RVM_COMPACT /* the micro-kernels are slow anyway, so small code is preferred */
 #endif
 #define RVM_LEVEL _exact
 #include "micro_kernels.c"  // NOLINT(bugprone-suspicious-include)

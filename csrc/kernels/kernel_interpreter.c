@@ -129,9 +129,8 @@ static inline int can_write(const rvm_kernel_run *state, uint16_t number, int64_
   return bytes <= state->writable[number];
 }
 
-/* Combines `count` elements by `function` to one, and combines this one with *total.  Combines each element of the
-   first half with the element at the same place in the second half, until one element is left.  Overwrites the
-   elements. */
+/* Reduces `count` elements to one by `function`, and combines the result with *total.  Each pass combines element i of
+   the first half with element i of the second half, until one element is left.  Overwrites the elements. */
 static void fold_strip(const rvm_element_function *function, char *total, char *elements, int64_t count) {
   while (count > 1) {
     const int64_t half = count / 2;
@@ -593,8 +592,8 @@ observe:
     NEXT_AFTER(STRIP_COST);
   }
 
-  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); stores a rest of src that is shorter
-     than the lanes behind the lanes */
+  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); if the last elements of src do not fill
+     all lanes, stores them after the lanes */
   BODY(accumulate) {
     OPERANDS(accumulate);
     const rvm_element_function *function = &state->level->functions[op->function];
@@ -608,8 +607,8 @@ observe:
     NEXT_AFTER(FUNCTION_COST(function, n));
   }
 
-  /* total = total combined with the lanes, into which `count` elements were accumulated, then with the rest behind the
-     lanes */
+  /* total = total combined with the lanes, into which `count` elements were accumulated, then with the elements that
+     `accumulate` stored after the lanes */
   BODY(fold_lanes) {
     OPERANDS(fold_lanes);
     const rvm_element_function *function = &state->level->functions[op->function];

@@ -49,7 +49,7 @@ typedef struct rvm_kernel_program {
   const uint64_t *constants; /* initial values of the scalars after the size variables */
   const rvm_kernel_array *arrays;
   const rvm_kernel_instruction *code;
-  const uint16_t *arguments; /* entries for a number: its register; for an address: a buffer, then a register */
+  const uint16_t *arguments; /* the argument table (kernel_verify.c): numbers of registers and buffers */
   const char *messages;      /* `message_count` strings, each with its NUL */
   uint32_t tensor_words, input_count, tensor_count, size_count, constant_count;
   uint32_t scalar_count, strip_count, view_count, array_count;

@@ -137,6 +137,36 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   atomic_fetch_or(&loop->free_parts[part / 64], (uint64_t)1 << part % 64);
 }
 
+/* Ends a loop whose parts have ended: charges their fuel, and returns the status of the loop.  If it is not OK, stores
+   the error in *state->result. */
+static rvm_status end_loop(rvm_kernel_run *state, rvm_kernel_loop *loop) {
+  const rvm_kernel_host *host = state->host;
+  state->fuel -= loop->spent;
+  const rvm_status status = atomic_load(&loop->status);
+  /* The error of a part on the machine's own thread takes precedence over that of a helper. */
+  if (loop->result.tag != RVM_TAG_ERROR) {
+    loop->result = loop->failure;
+  } else {
+    rvm_value_release(&loop->failure);
+  }
+  if (loop->result.tag == RVM_TAG_ERROR) {
+    *state->result = loop->result;
+    return loop->result.as.error->status;
+  }
+  /* No part has stored an error.  If a part failed with a status only, find the error that explains it. */
+  const int64_t helped = atomic_load(&loop->helped);
+  state->fuel -= PARALLEL_COST;
+  rvm_status ended = host->spend(host->machine, helped, state->result);
+  if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
+  if (ended) return ended;
+  if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
+  if (status == RVM_OUT_OF_MEMORY)
+    return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
+  return status
+             ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers")
+             : RVM_OK;
+}
+
 rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   const rvm_kop_parallel *op = (const rvm_kop_parallel *)&state->program->code[pc];
   const rvm_kernel_host *host = state->host;
@@ -145,7 +175,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
     return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
   if (count <= 0) return RVM_OK;
   const int is_shared = host->threads > 1 && grain > 0 && count > grain;
-  const int parts = is_shared ? host->threads : 1;
+  const int parts = is_shared ? host->threads : 1; /* the maximum number of parts that run at the same time */
   rvm_kernel_loop loop = {.outer = state,
                           .thread = &this_thread,
                           .result = {.tag = RVM_TAG_NIL},
@@ -175,28 +205,5 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   else
     run_part(&loop, 0, count);
   rvm_value_release(&storage);
-  state->fuel -= loop.spent;
-  status = atomic_load(&loop.status);
-  /* The error of a part on the machine's own thread takes precedence over that of a helper. */
-  if (loop.result.tag != RVM_TAG_ERROR) {
-    loop.result = loop.failure;
-  } else {
-    rvm_value_release(&loop.failure);
-  }
-  if (loop.result.tag == RVM_TAG_ERROR) {
-    *state->result = loop.result;
-    return loop.result.as.error->status;
-  }
-  /* No part has stored an error.  If a part failed with a status only, find the error that explains it. */
-  const int64_t helped = atomic_load(&loop.helped);
-  state->fuel -= PARALLEL_COST;
-  rvm_status ended = host->spend(host->machine, helped, state->result);
-  if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
-  if (ended) return ended;
-  if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
-  if (status == RVM_OUT_OF_MEMORY)
-    return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
-  return status
-             ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers")
-             : RVM_OK;
+  return end_loop(state, &loop);
 }

@@ -190,7 +190,8 @@ static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc
   return RVM_OK;
 }
 
-/* Checks the arguments of an `invoke` instruction: a scalar for a number, a buffer and a scalar for an address. */
+/* Checks the arguments of an `invoke` instruction.  The argument table has one entry for a number, a scalar register,
+   and two entries for an address, a buffer and the scalar register of a position in it. */
 static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
   const rvm_kop_invoke *op = (const rvm_kop_invoke *)&program->code[pc];
   uint32_t index = op->first;

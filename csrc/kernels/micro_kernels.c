@@ -3,12 +3,13 @@
    A program may pass any numbers.  For each micro-kernel, run_NAME computes which elements the micro-kernel accesses,
    and refuses the call if any is outside its buffer.  Then run_NAME calls the micro-kernel for one portion of the work
    after another, so that a run can end between two portions.  More than OFFSETS offsets are checked and used in groups,
-   so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two
-   sizes, and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
+   so the call can be refused after some of the work.  Sizes are at most LARGEST_SIZE, so that products of two sizes,
+   and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
    (kernel_levels.h).
 
-   RVM_SHARED_LEVEL is the suffix of a level that differs from this one only in VNNI.  The file then defines only the
-   micro-kernels with products of bytes.  The others are those of that level. */
+   If RVM_SHARED_LEVEL is defined, it is the suffix of a level that differs from this level only in VNNI.  The file then
+   defines only the micro-kernels with products of bytes, and this level shares the other micro-kernels with that
+   level. */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static int is_size(int64_t number) { return number >= 0 && number <= LARGEST_SIZ
 static int64_t round_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Returns the offset of the last of `count` items that are `stride` apart, 0 if there is none. */
+/* Returns the offset of the last of `count` items that are `stride` apart, or 0 if there is no item. */
 static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
 
 /* Returns the address of the element that an argument names.  The caller will access the elements [low, high) relative
@@ -595,8 +596,8 @@ static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_wor
   return RVM_MICRO_DONE;
 }
 
-/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  Therefore
-   no portion has fewer rows than that, unless the whole call has: the results do not depend on the portions. */
+/* A portion is some of the rows.  rvm_attention computes fewer than RVM_ATTENTION_FEW rows in another way.  So that the
+   results do not depend on the portions, a portion has fewer rows than that only if the whole call has. */
 static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
                              const rvm_micro_watch *watch) {
   const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;
@@ -604,12 +605,12 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   const int64_t key_work = depth + width + 16;
   EXPECT_WORK((double)keys * (double)key_work, 0x1p27);
   const int64_t columns = round_up(width, RVM_TILE_STEP), parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
-  const int64_t most = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
+  const int64_t part_keys = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? round_up(keys, RVM_TILE_STEP) : RVM_ATTENTION_PANEL;
   if (rows == 0) return RVM_MICRO_DONE;
   const int64_t k_count =
       keys > 0 && depth > 0 ? last_offset(keys, args.k_row_stride) + last_offset(depth, args.k_column_stride) + 1 : 0;
-  const int64_t copy_count = columns != width ? min_i64(keys, most) * columns : 0;
+  const int64_t copy_count = columns != width ? min_i64(keys, part_keys) * columns : 0;
   const int64_t allowed_count =
       keys > 0 ? last_offset(rows, args.allowed_row_stride) + last_offset(keys, args.allowed_column_stride) + 1 : 0;
   const int64_t bias_count =
@@ -619,7 +620,7 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   EXPECT_RANGE(v, 0, keys * width);
   EXPECT_RANGE(allowed, 0, allowed_count);
   EXPECT_RANGE(bias, 0, bias_count);
-  EXPECT_RANGE(scores, 0, rows * most);
+  EXPECT_RANGE(scores, 0, rows * part_keys);
   EXPECT_RANGE(panel, 0, depth * panel_columns);
   EXPECT_RANGE(copy, 0, copy_count);
   EXPECT_RANGE(out, 0, rows * columns);

@@ -1,5 +1,5 @@
-/* shared_functions.h: functions of unsigned elements that have the bits of those of signed elements.  The runtime has
-   only the latter. */
+/* shared_functions.h: functions of unsigned elements whose results have the same bits as those of the functions of
+   signed elements.  The runtime contains only the functions of signed elements. */
 #ifndef RELVM_SHARED_FUNCTIONS_H
 #define RELVM_SHARED_FUNCTIONS_H
 

@@ -276,8 +276,8 @@ static PyObject *module_take_result(PyObject *module, PyObject *arguments) {
   return relvm_take_result((Objects *)objects, value);
 }
 
-/* set_exchange(objects, type): sets the type of arrays that arguments can have, and to which tensors of results are
-   converted, or None for relvm's own type. */
+/* set_exchange(objects, type): sets the array type that is accepted for arguments, and to which tensors of results are
+   converted.  None selects relvm's own type. */
 static PyObject *module_set_exchange(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *objects, *type;

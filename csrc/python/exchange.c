@@ -15,7 +15,7 @@ typedef struct Managed {
   rvm_dltensor dl;
 } Managed;
 
-/* Has the layout of DLPackExchangeAPI.  Functions that are not used have no arguments here. */
+/* Has the layout of DLPackExchangeAPI.  The types of unused functions omit the parameters. */
 typedef struct ExchangeApi {
   uint32_t major, minor;
   struct ExchangeApi *previous; /* the API of an older version, or NULL */

@@ -1,5 +1,5 @@
-/* exchange.h: conversion of arrays by the C exchange API of DLPack, which libraries such as PyTorch provide.  It needs
-   no Python code for an array.  All functions require the GIL. */
+/* exchange.h: conversion of arrays by the C exchange API of DLPack, which libraries such as PyTorch provide.  The
+   conversion of an array runs no Python code.  All functions require the GIL. */
 #ifndef RELVM_PYTHON_EXCHANGE_H
 #define RELVM_PYTHON_EXCHANGE_H
 

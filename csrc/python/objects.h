@@ -43,9 +43,9 @@ typedef struct {
   const void *exchange_api;  /* the C exchange API of this type */
   char needs_poll;           /* 1 if `poll` must be called before the next run, and runs are timed */
   char shares;               /* 1 if results may share the memory of arguments */
-  char owning;               /* 1 while a result is converted that must not use memory of the host */
-  int depth;                 /* entries by relvm_enter that relvm_leave has not ended */
-  long long entered;         /* rvm_clock_now() at the start of the time that is not in run_time yet, if depth > 0 */
+  char owning;               /* 1 while converting a result that must not use memory of the host */
+  int depth;                 /* number of calls of relvm_enter without their relvm_leave */
+  long long entered;         /* the time, by rvm_clock_now(), until which run_time is complete, if depth > 0 */
   long long run_time;        /* nanoseconds inside the machine since take_run_time, while needs_poll */
   long long converted_bytes; /* bytes of the current conversion, which count against max_bytes; -1: not counted */
 } Objects;

@@ -182,7 +182,7 @@ static PyObject *value_of(const reading *r, const rvm_onnx_field *row, const rvm
   }
 }
 
-/* Clears all fields of the message with the label oneof, except `row`. */
+/* Clears the fields with the label oneof in the message to which `row` belongs, except the field of `row`. */
 static void clear_others(reading *r, const rvm_onnx_field *row) {
   for (const rvm_onnx_field *each = r->rows; each < rvm_onnx_fields + RVM_ONNX_ROW_COUNT; each++) {
     if (each->message != row->message) break;

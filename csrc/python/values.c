@@ -191,7 +191,8 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
 }
 
 /* Converts a tensor of a result to an array of the type objects->exchange.  Takes ownership of `value`, also on
-   failure.  Elements that something else can read or write are copied: constants, and other results. */
+   failure.  Copies the elements if the tensor is read-only, such as a constant, or has other references, such as
+   another result. */
 static PyObject *take_array(Objects *objects, rvm_value value) {
   const rvm_tensor *tensor = value.as.tensor;
   const int is_shared = !rvm_tensor_is_only_reference(tensor) || rvm_tensor_is_read_only(tensor);

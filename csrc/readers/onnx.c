@@ -138,7 +138,7 @@ rvm_onnx_status rvm_onnx_append(rvm_onnx_numbers *numbers, rvm_onnx_kind kind, c
 
 /* ---- the check of a file ---- */
 
-/* A message around the position. */
+/* One of the nested messages that contain the current position. */
 typedef struct frame {
   rvm_onnx_message message;
   int64_t start;

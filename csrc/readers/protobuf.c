@@ -70,7 +70,7 @@ static const char *read_content(rvm_wire_cursor *cursor, rvm_wire_field *field) 
 /* Skips the rest of a group whose start was read, with the groups inside it.  As in Google's implementations, a field
    inside may have the number 0. */
 static const char *skip_group(rvm_wire_cursor *cursor, uint32_t number) {
-  uint32_t open[RVM_PROTOBUF_DEPTH]; /* the numbers of the groups around the position */
+  uint32_t open[RVM_PROTOBUF_DEPTH]; /* the field numbers of the groups that contain the position, outermost first */
   int32_t count = 0;
   if (cursor->depth >= RVM_PROTOBUF_DEPTH) return "groups are nested too deeply";
   open[count++] = number;

@@ -33,12 +33,12 @@ typedef struct rvm_wire_field {
   uint64_t value;     /* the value of a field of type VARINT, FIXED64 or FIXED32 */
 } rvm_wire_field;
 
-/* Reads the field at a cursor, which must not be at its end, and moves the cursor behind the field.  A group is skipped
+/* Reads the field at a cursor, which must not be at its end, and moves the cursor past the field.  A group is skipped
    as one field.  Returns NULL if the field is well-formed.  Otherwise returns the reason as a clause, such as "the key
    of the field has an unknown wire type". */
 const char *rvm_wire_next(rvm_wire_cursor *cursor, rvm_wire_field *field);
 
-/* Reads a varint, and moves *at behind it.  Bits above the 64th are ignored.  Returns 0 if the varint has more than 10
+/* Reads a varint, and moves *at past it.  Bits above the 64th are ignored.  Returns 0 if the varint has more than 10
    bytes, or does not end before `end`. */
 int rvm_wire_varint(const unsigned char *bytes, int64_t end, int64_t *at, uint64_t *value);
 

@@ -1,4 +1,4 @@
-/* linux.c: what only Linux has. */
+/* linux.c: implements the part of system.h for which Linux and macOS differ, on Linux. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dlinfo, pthread_getattr_np, syscall */
 #endif
@@ -85,7 +85,7 @@ rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t siz
   return RVM_UNSUPPORTED;
 }
 
-/* dlsym also finds symbols of the libraries on which a library depends.  Ignores these symbols. */
+/* dlsym also finds symbols of the libraries on which a library depends.  This function ignores such symbols. */
 void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
   struct link_map *own;

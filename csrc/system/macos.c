@@ -1,4 +1,4 @@
-/* macos.c: what only macOS has. */
+/* macos.c: implements the part of system.h for which Linux and macOS differ, on macOS. */
 #include "cold.h"
 
 #include "posix.h"
@@ -16,7 +16,7 @@
 int rvm_random_bytes(void *bytes, size_t size_bytes) { return getentropy(bytes, size_bytes) == 0; }
 
 #ifdef __aarch64__
-uint64_t rvm_hwcaps(void) { return RVM_HWCAP_CRC32; } /* all of Apple's 64-bit processors have it since the A10 */
+uint64_t rvm_hwcaps(void) { return RVM_HWCAP_CRC32; } /* Apple's processors have the feature since the A10 */
 #endif
 
 size_t rvm_thread_stack(const char **lowest) {

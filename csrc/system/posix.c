@@ -1,4 +1,4 @@
-/* posix.c: what Linux and macOS have in common. */
+/* posix.c: implements the part of system.h that is the same on Linux and macOS. */
 #include "posix.h"
 
 #include "system.h"

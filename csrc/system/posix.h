@@ -1,4 +1,4 @@
-/* posix.h: what linux.c and macos.c use of posix.c. */
+/* posix.h: declares the function of posix.c that linux.c and macos.c call. */
 #ifndef RELVM_POSIX_H
 #define RELVM_POSIX_H
 

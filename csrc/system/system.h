@@ -1,6 +1,7 @@
-/* system.h: what the runtime needs of the operating system.  Each system has a file that defines the functions:
-   linux.c and macos.c with what both have in posix.c, windows.c, webassembly.c.  All of them are compiled everywhere,
-   and are empty on other systems.  No other file of the runtime depends on the system. */
+/* system.h: what the runtime needs of the operating system.  One file for each system defines the functions: linux.c,
+   macos.c, windows.c or webassembly.c.  posix.c defines the functions that Linux and macOS share.  Every build compiles
+   all of these files; the files for other systems are then empty.  No other file of the runtime depends on the
+   system. */
 #ifndef RELVM_SYSTEM_H
 #define RELVM_SYSTEM_H
 
@@ -51,13 +52,13 @@ void rvm_path_unmap(const void *bytes, int64_t size_bytes);
 /* Returns the time of the monotonic clock, in nanoseconds since an arbitrary point. */
 int64_t rvm_clock_now(void);
 
-/* Fills `size_bytes` with random bytes of the system.  Returns 0 if the system has none. */
+/* Fills `size_bytes` bytes with random bytes from the system.  Returns 0 if the system does not provide them. */
 int rvm_random_bytes(void *bytes, size_t size_bytes);
 
 #ifdef __aarch64__
 enum { RVM_HWCAP_CRC32 = 1 << 7 };
 /* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.
-   On macOS, it is only RVM_HWCAP_CRC32. */
+   On macOS, returns only RVM_HWCAP_CRC32. */
 uint64_t rvm_hwcaps(void);
 #endif
 
@@ -95,7 +96,7 @@ void rvm_mutex_lock(rvm_mutex *mutex);
 void rvm_mutex_unlock(rvm_mutex *mutex);
 void rvm_thread_yield(void);
 /* Sets *lowest to the lowest address of this thread's C stack, and returns its size in bytes.  Returns 0 if the system
-   has no memory to tell them. */
+   lacks the memory to determine them. */
 size_t rvm_thread_stack(const char **lowest);
 
 #ifndef __wasm__

@@ -190,9 +190,9 @@ static int write_all(HANDLE file, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* Writes the library to a file and loads the file.  The library's file is then open for reading, so that nobody can
-   write to it, and for its removal, which is possible when the library is closed.  The libraries on which it depends
-   come from the system's folder only. */
+/* Writes the library to a file and loads the file.  Then keeps the file open so that nobody can write to it, with
+   permission to remove it when the library is closed.  Loads the libraries on which the library depends from the
+   system's folder only. */
 rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t size_bytes,
                             char reason[RVM_REASON_BYTES]) {
   wchar_t path[PATH_LENGTH];

@@ -177,7 +177,7 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
   grow(threads - 1);
   if (threads - 1 > pool.count) threads = pool.count + 1;
   if (parts > threads * PARTS_PER_THREAD) parts = threads * PARTS_PER_THREAD;
-  parts -= parts % threads; /* a multiple of `threads`, so that each can take about as many parts */
+  parts -= parts % threads; /* a multiple of `threads`, so that all threads can take equally many parts */
   if (threads > 1)
     run_shared(threads - 1, part, shared, count, (count + parts - 1) / parts);
   else

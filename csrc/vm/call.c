@@ -86,7 +86,7 @@ rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm
 }
 
 /* Calls a packed function or kernel with borrowed arguments at the top of the stack.  If it is a function of the host,
-   its result is admitted, and the machine polls at the next step. */
+   admits its result (rvm_value_admit), and lets the machine poll at the next step. */
 static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   if (function->parameter_count >= 0 && count != function->parameter_count)
@@ -179,7 +179,7 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
   *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
 }
 
-/* Makes the tail call of a native function whose callee the instrument watches.  Takes ownership of the arguments at
+/* Makes a tail call of a native function, if the instrument watches the callee.  Takes ownership of the arguments at
    the top of the stack. */
 static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
   rvm_value *arguments = machine->head.top;
@@ -296,7 +296,7 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
   const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
   rvm_value error;
   int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
-  /* If the callee cannot be called, the builtin fails with the same message as for a call that is not a tail call. */
+  /* If the callee cannot be called, let the builtin fail, so that the message is the same as for an ordinary call. */
   rvm_status status = is_callable ? RVM_OK : rvm_builtin_invoke_closure(NULL, invoked, 2, &error);
   if (!status) status = push_callee_operands(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {

@@ -125,7 +125,7 @@ rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t 
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (RVM_IS_SELECTIVE || !(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
-  /* If a tail call fails, the frame of its caller has been popped already, so no function may be active. */
+  /* If a tail call fails, the frame of its caller has been popped already, and perhaps no other function is active. */
   if (depth_of(machine) == 0) return;
   /* An error of the callback is ignored, because the run already fails with `failure`. */
   rvm_value ignored;

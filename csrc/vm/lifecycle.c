@@ -106,8 +106,8 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
-/* Seeds the machine's random numbers from the system.  If the system has none, uses a counter and the clock.  The
-   seed must not depend on an address, which a program could infer from the numbers. */
+/* Seeds the machine's random numbers with random bytes from the system or, if the system does not provide them, with a
+   counter and the clock.  The seed must not depend on an address, which a program could infer from the numbers. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t fallback = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
@@ -138,7 +138,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                     "machine: cpu is \"%.100s\"; expected x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, and names of "
                     "features",
                     machine->options.cpu);
-  machine->options.cpu = NULL; /* memory of the host */
+  machine->options.cpu = NULL; /* the string belongs to the host, which may free it */
 #endif
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);

@@ -15,8 +15,8 @@ static uintptr_t this_thread(void) {
   return (uintptr_t)&mark;
 }
 
-/* A bit of `owner`, set while a thread is inside only to release values or apply upgrades.  While the bit is set,
-   another thread that wants to enter tries again.  Otherwise, that thread fails with BUSY. */
+/* A bit of `owner`, set while a thread is inside only to release values or apply upgrades.  A thread that cannot enter
+   tries again while the bit is set, and fails with BUSY if it is not set. */
 enum { BRIEFLY = 1 };
 
 static int is_inside(const rvm_machine *machine) {

@@ -76,13 +76,14 @@ struct rvm_machine {
   uint64_t random;   /* state of rvm_machine_random */
   rvm_machine_options options;
   rvm_instrument instrument;
-  const struct rvm_kernel_level *kernel_level; /* of kernel bytecode; NULL if the runtime has no kernel bytecode */
+  const struct rvm_kernel_level *kernel_level; /* the processor level of kernel bytecode; NULL without kernels */
   struct rvm_debugging *debugging;             /* debugger.h; NULL if no debugger is attached */
   _Atomic(int64_t) stop_within;                /* rvm_machine_stop_within */
   atomic_int stops_in_kernels;                 /* rvm_machine_stop_in_kernels */
 };
 
-/* rvm_machine_real_time.  LEARNS: until the end of the next successful run.  SEALED: in the runs after it. */
+/* The states of the real-time mode (rvm_machine_real_time).  LEARNS ends with the next successful run, and is followed
+   by SEALED. */
 enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {

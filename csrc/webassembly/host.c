@@ -123,13 +123,13 @@ rvm_status relvm_open(const void *bytes, uint32_t size_bytes, const limits *limi
   }
   rvm_status status = rvm_executable_load(bytes, size_bytes, &options, &executable, error);
   if (status == RVM_UNSUPPORTED && !options.trust_native) {
-    rvm_value without = {.tag = RVM_TAG_NIL};
+    rvm_value portable_error = {.tag = RVM_TAG_NIL};
     options.portable = 1;
-    if (rvm_executable_load(bytes, size_bytes, &options, &executable, &without) == RVM_OK) {
+    if (rvm_executable_load(bytes, size_bytes, &options, &executable, &portable_error) == RVM_OK) {
       rvm_value_release(error);
       status = RVM_OK;
     }
-    rvm_value_release(&without);
+    rvm_value_release(&portable_error);
   }
   if (status) return status;
   const rvm_machine_options machine_options = {.stack_values = limits->stack_values,

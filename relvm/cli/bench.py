@@ -138,7 +138,7 @@ def _put_row(row: _Row) -> None:
 def _processor_times() -> tuple[float, float, float]:
     """Return the current time, the processor time of this process, and that of all processes, in seconds.
 
-    The last one is 0 if the system is not Linux, because only Linux states it.
+    The processor time of all processes is 0 if the system is not Linux, because only Linux states it.
     """
     return time.perf_counter(), time.process_time(), processor_seconds()
 

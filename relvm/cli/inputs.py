@@ -81,7 +81,7 @@ def chosen_inputs(
     run
         A function that runs the compiled function on a list of arguments.
     generator
-        Makes a generator of random numbers from the seed.
+        A function that makes a generator of random numbers from the seed.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class CacheEntry:
         return None if digest is None else f"{self.prefix}-{digest}"
 
     def may_exist(self, cache: CacheFolder) -> bool:
-        """Return whether the cache contains a file that these or other sources of relvm have written for this entry.
+        """Return whether the cache contains a file for this entry, written by the same or another version of relvm.
 
         This test takes less time than computing the digest of the sources.
         """

@@ -23,7 +23,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
 
     The library exports the functions that csrc/include/relvm.h declares.  The function `relvm_module_load` loads the
     executable.  The library depends on the C library only.
-    It is for the system that the C compiler compiles for: Linux, macOS or Windows.
+    Its format is that of the system for which the C compiler compiles: Linux, macOS or Windows.
 
     Each such library contains its own runtime.  A program that uses several of them must therefore open them with
     dlopen.  The program must call rvm_register for each packed function that is not a builtin, including those of

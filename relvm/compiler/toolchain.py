@@ -291,7 +291,10 @@ def in_background() -> Iterator[None]:
 
 
 def _work_in_background() -> None:
-    """Make the compilers of this new thread end at exit.  On Linux, also lower the priority, which they inherit."""
+    """Make the compilers that this new thread starts end when Python exits.
+
+    On Linux, also lower the priority of the thread, which the compilers inherit.
+    """
     _here.is_background = True
     with contextlib.suppress(OSError):
         lower_priority(threading.get_native_id(), _BACKGROUND_NICENESS)

@@ -41,9 +41,9 @@ def compile_in_background(
     taken long enough, or when a caller waits for the native code (relvm/runtime/background_compile.py).  Equal
     executables of one cache entry share one compilation.
 
-    compile: a function that takes a callback and the digest of `executable`, and returns the executable with all its
-    native code, which states the digest.  Whenever some of the kernels are compiled, `compile` calls the callback with
-    an executable that contains these kernels.  The function must not refer to `executable`.
+    compile: a function that takes a callback and the digest of `executable`, and returns an executable with all the
+    native code, in which the digest is recorded.  Whenever some of the kernels are compiled, `compile` calls the
+    callback with an executable that contains these kernels.  The function must not refer to `executable`.
     entry: the cache entry for the result, or None.
     writer: the thread that writes `executable` to `entry`.  The result is written after this thread has ended.
     """

@@ -121,7 +121,7 @@ def _info_of(model: Message) -> OnnxInfo:
 
 
 def _text(text: str | bytes) -> str:
-    """Return a string of a message.  Raise ValueError if it is not UTF-8, and therefore a bytes object."""
+    """Return a string of a message.  If it is a bytes object, because it is not UTF-8, raise ValueError."""
     return text if isinstance(text, str) else str(text, "utf-8")
 
 

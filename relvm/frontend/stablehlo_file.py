@@ -41,10 +41,10 @@ def is_stablehlo(model: Any) -> bool:
 
 
 def exported_artifact(data: bytes | bytearray | memoryview | mmap.mmap) -> slice | None:
-    """Return where the portable artifact is in what `jax.export` serializes, or None if `data` is something else.
+    """Return the range of the portable artifact in an export of JAX, or None if `data` is anything else.
 
-    The data is a flatbuffer, whose root is the table `Exported`.  It has no other mark than its structure.  No byte
-    outside `data` is read.
+    `jax.export` serializes a flatbuffer, whose root is the table `Exported`.  The format has no magic number, so it is
+    recognized by its structure.  No byte outside `data` is read.
     """
 
     try:
@@ -65,7 +65,7 @@ def exported_platforms(data: bytes | bytearray | memoryview) -> list[str]:
 
     The program has an additional parameter, the index of the platform, if there are several.
 
-    data: what `jax.export` serializes, so that `exported_artifact` finds an artifact.
+    data: an export of JAX, in which `exported_artifact` finds an artifact.
 
     Raises
     ------
@@ -97,7 +97,10 @@ def _number(data: _Data, code: str, at: int) -> int:
 
 
 def _field(data: _Data, table: int, place: int) -> int:
-    """Return the position of a field of a table, or 0 if the table does not have it.   place: that in the vtable."""
+    """Return the position of a field of a table, or 0 if the table does not have it.
+
+    place: the position of the field's entry in the vtable.
+    """
     vtable = table - _number(data, "<i", table)
     field = _number(data, "<H", vtable + place) if place < _number(data, "<H", vtable) else 0
     return table + field if field else 0

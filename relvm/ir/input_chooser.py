@@ -1,4 +1,4 @@
-"""Random inputs of a function, whose symbolic sizes are chosen by trying typical and then common ones."""
+"""Random inputs of a function.  Symbolic sizes are chosen by trial: sizes typical of such inputs, then common ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChosenInputs:
 
     values: a value for each input.
     sizes: the symbolic sizes that were chosen, by name.
-    described: descriptions of the elements of inputs that are not those of `random_array`, by the name of the input.
+    described: for each input whose elements are not from `random_array`, a description of its elements, by input name.
     """
 
     values: list[Any]
@@ -50,7 +50,7 @@ class InputChooser:
     max_elements
         Limit on the total number of elements of the inputs, or None.
     generator
-        Makes a generator of random numbers from the seed.
+        A function that makes a generator of random numbers from the seed.
     """
 
     def __init__(
@@ -75,7 +75,9 @@ class InputChooser:
         self.free = [symbol for symbol in self.symbols if symbol not in self.sizes]
 
     def choose(self, run: Callable[[list[Any]], Any]) -> ChosenInputs:
-        """Return the inputs with the first candidate for the sizes with which `run` raises no shape or index error.
+        """Try candidates for the symbolic sizes in order.  Return the first inputs for which `run` succeeds.
+
+        A candidate is rejected if `run` raises a shape or index error.
 
         run: a function that runs the compiled function on a list of arguments.
 
@@ -107,10 +109,10 @@ class InputChooser:
         ) from failed
 
     def _candidates(self) -> Iterator[tuple[dict[str, int], bool]]:
-        """Yield candidates for the sizes that are not given, each with whether values are typical.
+        """Yield candidates: pairs of the sizes that are not given, and whether values are drawn by `typical_array`.
 
-        Values that are typical come from `typical_array`, others from `random_array`.  The first candidate has typical
-        sizes, or 1 where none is known, and typical values.  The second has the same sizes and other values.  In the
+        Otherwise, values are drawn by `random_array`.  The first candidate has typical sizes, or 1 where no typical
+        size is known, and typical values.  The second has the same sizes and values of `random_array`.  In the
         third, all sizes are 1.  For each common size, such as 32, two candidates follow: 1 for batch sizes and 32 for
         the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no size has such a
         name, the first size counts as a batch size.

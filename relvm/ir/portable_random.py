@@ -13,8 +13,8 @@ Size = int | Sequence[int] | None
 class PortableRandom:
     """A generator with the methods of `numpy.random.Generator` that random inputs need.
 
-    NumPy may change the numbers of its generators with every version, and computes normal ones by functions of the C
-    library.  This generator uses only integers, and floats that are exact.
+    NumPy may change the numbers of its generators with every version.  For the normal distribution, it also uses
+    functions of the C library.  This generator uses only integer arithmetic, and float arithmetic without rounding.
 
     Number k of a generator is SplitMix64: the finalizer of seed + (k + 1) * 0x9e3779b97f4a7c15, modulo 2^64.  Each
     element of an array uses the next number z, except those of the normal distribution, which use its four parts.
@@ -51,7 +51,7 @@ class PortableRandom:
         return (self._numbers(size) % np.uint64(high - low)).astype(np.int64) + low
 
     def standard_normal(self, size: Size = None) -> np.ndarray:
-        """Return floats of about the normal distribution with mean 0 and variance 1, between -3.5 and 3.5.
+        """Return floats that approximate the normal distribution with mean 0 and variance 1, between -3.5 and 3.5.
 
         The four 16-bit parts of z are added.  The sum minus 131070 is divided by 37837, and rounded to f64.
         """

@@ -464,10 +464,7 @@ _NOTHING = Tuple(())
 
 
 def _tensors(expr: Expr, type_: Type) -> Iterator[Expr]:
-    """Yield the tensors in a value of `type_`, and the parts whose type only allows that they are or contain tensors.
-
-    These are optionals, lists and objects.
-    """
+    """Yield the tensors in a value of `type_`, and its optionals, lists and objects, which may contain tensors."""
     match type_:
         case TupleType(fields):
             for i, field in enumerate(fields):

@@ -75,8 +75,8 @@ def _sides(type_: TensorType) -> tuple[int, ...]:
 def typical_array(name: str, type_: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> tuple[np.ndarray, str]:
     """Return random elements for an input, and a description, which is "" for the usual elements.
 
-    The usual elements are those of `random_array`.  An input whose name or type tells more gets: tokens for ids, ones
-    for a mask, zeros for token types, and bytes for an image.
+    The usual elements are those of `random_array`.  If the name or the type of an input suggests its meaning, the
+    elements are tokens for ids, ones for a mask, zeros for token types, or bytes for an image.
 
     Raise RelvmArgumentError as `random_array` does.
     """

@@ -1,7 +1,8 @@
 """Guards for loops that have no effect because a dimension is 0.
 
 The loop over the rows of a tensor of shape [2^45, 0] would run 2^45 times without doing anything.  Such a loop gets a
-guard, a condition on dimensions under which it runs: a statement in it can have an effect.
+guard: a condition on dimensions, which is true if a statement in the loop can have an effect.  Otherwise the loop is
+skipped.
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ class _Guards:
             yield from self.effect(name, dims, own)
 
     def changes(self, body: tuple[Statement, ...]) -> list[tuple[str, _Dims]]:
-        """Return what statements change: names of variables and arrays, or "" for a failure.
+        """Return the names of the variables and arrays that statements change, and "" for a failure.
 
-        Each name has the dimensions that must be positive so that the change happens.
+        Each name is paired with the dimensions that must be positive for the change to happen.
         """
         found: dict[tuple[str, _Dims], None] = {}
         before = _NONE  # the dimensions that the statements before this one require
@@ -128,7 +129,10 @@ class _Guards:
         return list(found)
 
     def changes_of_loop(self, loop: Loop | Parallel) -> list[tuple[str, _Dims]]:
-        """Return what an iteration changes.  It is computed once, and used for the guard of each enclosing loop."""
+        """Return the changes (see `changes`) by an iteration of a loop.
+
+        The result is computed once, and reused for the guard of each enclosing loop.
+        """
         if id(loop) not in self.known_changes:
             self.known_changes[id(loop)] = self.changes(loop.body)
         return self.known_changes[id(loop)]

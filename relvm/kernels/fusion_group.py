@@ -410,7 +410,7 @@ def _type_key(type_: Type, group: Group, order: Mapping[Atom, int]) -> Hashable:
 
 
 def _dim_key(dim: AnyDim, order: Mapping[Atom, int]) -> Hashable:
-    """Return a key of an expression of the kernel's variables, in which the numbers `order` replace their names."""
+    """Return a key of an expression of the kernel's variables, in which each variable is replaced by its number."""
     if isinstance(dim, int):
         return dim
     return tuple((tuple(order[var] for var in monomial), n) for monomial, n in dim.terms)

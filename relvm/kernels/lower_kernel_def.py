@@ -285,7 +285,7 @@ class _Lowering:
             self.guard = outer
 
     def if_guarded(self, cond: ir.Scalar) -> ir.Scalar:
-        """Return whether the guard and `cond` hold."""
+        """Return the condition that both the guard and `cond` hold."""
         return cond if self.guard is None else self.guard.logical_and(cond)
 
     def reusable(self, scalar: ir.Scalar) -> ir.Scalar:

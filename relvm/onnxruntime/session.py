@@ -117,7 +117,7 @@ class _Variant:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How to run the model with certain inputs and outputs.
+    """A plan for runs with certain inputs and outputs.
 
     variant: the settings of the build.
     model: the model built with them.

@@ -283,12 +283,16 @@ class _Folder:
     def factor_of_input(self, expr: Var) -> tuple[Var, Expr, np.ndarray, Changes] | None:
         """Find a constant factor of `expr`.
 
-        It is a factor of the call that computes `expr`, of the tensor to which this call adds a constant term, or, if
-        it is a number, of one of the two tensors that this call multiplies.
+        The factor is found in one of three places: in the call that computes `expr`; in the call that computes a
+        tensor to which this call adds a constant term; or, if the factor is a single number, in the call that computes
+        one of two tensors that this call multiplies.
 
-        Return the variable of the multiplication by the factor, which becomes redundant if the factor is folded, the
-        expression that then replaces `expr`, the factor, and the changes that are then necessary.  Return None if no
-        factor is found.
+        Return four items, or None if no factor is found:
+
+        - the variable of the multiplication by the factor, which becomes redundant if the factor is folded
+        - the expression that replaces `expr` if the factor is folded
+        - the factor
+        - the calls that change if the factor is folded, by variable
         """
         call = self.single_use_call(expr)
         if call is None:

@@ -68,7 +68,7 @@ class Provenance:
 def add_origins(function: Function, additional: Mapping[Var, Iterable[str]]) -> Function:
     """Return `function` with additional origins (source locations) for some variables.
 
-    additional: a variable -> its additional origins.  No origins are added to a variable beyond MOST in total.
+    additional: a variable -> its additional origins.  A variable that has MOST origins gets no more.
     """
     heirs: dict[Var, Var] = {}
     for var, more in additional.items():

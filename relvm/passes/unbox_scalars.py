@@ -77,7 +77,9 @@ class _Param:
     """The definition of a parameter.
 
     function: the name of the function.
-    recursive, other: the arguments of calls from the same cycle of calls, and of other calls.
+    recursive: the arguments for this parameter in recursive calls: those whose caller is in a cycle of calls with the
+    function.
+    other: the arguments for this parameter in all other calls.
     """
 
     function: str
@@ -95,8 +97,8 @@ class _Analysis:
     definitions: the value of each variable that a binding defines.
     params: the definition of each parameter that can be unboxed.
     candidates: the variables that could be unboxed, in the order of the program.
-    roots: a variable -> how something needs it that is not another candidate.
-    views: a view -> the tensor whose memory it is.
+    roots: a variable -> _BY_KERNELS or _AS_SCALAR, the strongest need of all uses outside of candidates.
+    views: the variable of a view -> the variable of the tensor whose memory it shares.
     """
 
     def __init__(self, module: Module) -> None:
@@ -134,7 +136,7 @@ class _Analysis:
                     self.candidates.append(param)
 
     def _connect_params(self, module: Module) -> None:
-        """Complete `params` with the arguments of calls."""
+        """Record in `params` the arguments that calls pass for each parameter."""
         graph = DirectedGraph[str](function.name for function in module.functions)
         for callee, calls in self.arguments.items():
             for caller, _ in calls:
@@ -178,7 +180,11 @@ class _Analysis:
         return False
 
     def _uses(self, value: Expr, function: str, *, is_candidate: bool) -> None:
-        """Record how a value needs the variables that it uses."""
+        """Record in `roots` how `value` needs the variables that it uses.
+
+        is_candidate: whether `value` could be unboxed.  Its operands are then needed only if it is unboxed, so they are
+        not recorded here.
+        """
         match value:
             case If(cond=cond):
                 self._need(cond, _AS_SCALAR)
@@ -216,7 +222,7 @@ class _Analysis:
     # ---- fixed points ----
 
     def _needs(self, chosen: Collection[Var]) -> dict[Var, int]:
-        """Return how each variable is needed if the variables `chosen` are unboxed."""
+        """Return how each variable is needed (_BY_KERNELS or _AS_SCALAR) if the variables `chosen` are unboxed."""
         needs: dict[Var, int] = {}
         waiting: list[tuple[Var, int]] = []
         for var, how in self.roots.items():
@@ -234,7 +240,10 @@ class _Analysis:
         return needs
 
     def _is_computed(self, var: Var) -> bool:
-        """Return whether a tensor is computed for a kernel, and does not exist anyway."""
+        """Return whether a kernel or an `if` must compute a tensor.
+
+        Other tensors exist without a computation, such as parameters, or are made from a scalar by `to_tensor`.
+        """
         value = self.definitions.get(var)
         return isinstance(value, If) or (isinstance(value, OpCall) and value.op is not ops.to_tensor)
 
@@ -276,7 +285,7 @@ class _Known:
     """Conversions that are available in a block.
 
     boxed: an unboxed variable -> the tensor created from it.
-    read: a tensor that is not unboxed -> its element.
+    read: a tensor that is not unboxed -> the scalar variable that contains its element.
     """
 
     boxed: dict[Var, Var]
@@ -290,9 +299,10 @@ class _Rewriter:
     """Replaces variables by scalars.
 
     unboxed: the variables to replace.
-    scalars: a replaced variable -> the scalar, an atom.  Results of `to_scalar` can be replaced, too.
-    elements: the variable of a slice -> the variables to replace that are its element.  They are read where the slice
-        is computed, so that the whole tensor is not needed longer than before.
+    scalars: a replaced variable -> the scalar that replaces it, an atom.  Besides the variables in `unboxed`, results
+    of `to_scalar` are replaced.
+    elements: the variable of a slice with one element -> the variables in `unboxed` that are reshapes of this slice.
+    Their element is read where the slice is computed, so that the sliced tensor is not needed longer than before.
     """
 
     def __init__(self, unboxed: set[Var], definitions: dict[Var, Expr], functions: dict[str, Function]) -> None:
@@ -319,7 +329,11 @@ class _Rewriter:
         return replace(changed, type=changed.func_type)
 
     def block(self, block: Block, outside: _Known, *, is_scalar: bool = False) -> Block:
-        """is_scalar: whether the result of the block is unboxed."""
+        """Return `block` with unboxed variables replaced by scalars.
+
+        outside: the conversions that are available before the block.
+        is_scalar: whether the result of the block is unboxed.
+        """
         known = outside.copy()
         bindings: list[Binding | MatchCast] = []
         for binding in block.bindings:
@@ -372,7 +386,7 @@ class _Rewriter:
                 self.scalars[var] = self.as_scalar(value, known, bindings)
 
     def element(self, var: Var, known: _Known, bindings: list[Binding | MatchCast]) -> None:
-        """Read the element of a tensor that an unboxed variable is."""
+        """Append a binding that reads the value of the unboxed variable `var`, an element of a tensor, as a scalar."""
         value = self.definitions[var]
         assert isinstance(value, OpCall)
         found = element_position(value, self.definitions)
@@ -412,7 +426,10 @@ class _Rewriter:
     # ---- conversions ----
 
     def converted(self, var: Var, scalar: Expr, bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the scalar that represents `to_tensor` of a scalar.   var: the variable of the tensor."""
+        """Convert `scalar`, the argument of `to_tensor`, to the scalar that represents the resulting tensor.
+
+        var: the variable of the tensor, whose dtype determines the conversion.
+        """
         dtype = var.tensor_type.dtype
         if dtype is not None and dtype.is_float and scalar.element_type == I64:
             scalar = self.emit(var, PrimCall("f64", (scalar,), type=PrimType(F64)), bindings)
@@ -421,7 +438,7 @@ class _Rewriter:
         return scalar
 
     def as_scalar(self, atom: Expr, known: _Known, bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the scalar that represents a tensor of rank 0."""
+        """Return the scalar that represents `atom`, a tensor of rank 0.  If it is not unboxed, read its element."""
         if isinstance(atom, Constant):
             return unboxed_constant(atom.value)
         assert isinstance(atom, Var)
@@ -432,7 +449,7 @@ class _Rewriter:
         return known.read[atom]
 
     def as_value(self, atom: Expr, known: _Known, bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the value that the program used: a tensor for an unboxed variable."""
+        """Return `atom` in the form that the original program uses: an unboxed variable becomes a tensor again."""
         if not isinstance(atom, Var) or atom not in self.scalars:
             return atom
         if atom not in self.unboxed:

@@ -22,7 +22,7 @@ _MOVES = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Slice", "Concat", "C
 class Axes:
     """The axes of a weight.
 
-    channel: the axis whose indices have a scale each.
+    channel: the axis along which each index has its own scale.
     reduction: the axis that is summed over, which is divided into blocks.
     """
 
@@ -67,7 +67,7 @@ WEIGHTED = tuple(_AXES)
 
 
 def axes_of(node: Any, index: int, rank: int) -> Axes | None:
-    """Return the axes of input `index` of a node, which has rank `rank`, or None if the input is no weight."""
+    """Return the axes of input `index` of a node, which has rank `rank`, or None if the input is not a weight."""
     return _AXES[node.op_type](node, index, rank) if is_standard(node) and node.op_type in _AXES else None
 
 

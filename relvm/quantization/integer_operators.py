@@ -184,7 +184,7 @@ def _normalize_gemm(graph: Any, node: Any, tensors: Mapping[str, Any]) -> list[A
 
 
 def _copy_shared_weights(graph: Any) -> None:
-    """Give operators that use a weight with different axes for the channels a copy each, in place.
+    """If operators use the same weight with different channel axes, give each of them its own copy, in place.
 
     The tools choose one axis for each weight.
     """

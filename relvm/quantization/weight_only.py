@@ -94,8 +94,8 @@ def _layout(shape: tuple[int, ...], axes: Axes, bits: int, block_size: int) -> t
 def _quantized(values: np.ndarray, axis: int, block: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the integers, as i8, and the scales of weights.
 
-    axis, block: the axis that is divided into blocks with a scale each.  If `block` is 0, each index of the axis has a
-    scale.
+    axis: the axis that is divided into blocks, each of which has its own scale.
+    block: the size of a block.  If it is 0, each index of the axis has its own scale.
     """
     if not block:
         rows = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)

@@ -103,7 +103,7 @@ class CacheFolder:
                     view = view[os.write(descriptor, view) :]
 
     def files(self, kind: str) -> list[tuple[str, os.stat_result]]:
-        """Return the name and the status of each regular file of a kind."""
+        """Return the name and the status of each regular file in the folder of a kind of files."""
         found = []
         with contextlib.suppress(OSError), self.folder(kind) as folder:
             for name in folder.names():

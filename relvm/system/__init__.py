@@ -1,4 +1,4 @@
-"""What relvm needs of the operating system: files, folders, processes and signals.
+"""The interface to the operating system: files, folders, processes and signals.
 
 Each system has a module with the same names: posix.py for Linux and macOS, and windows.py.  No other module of the
 package depends on the system.

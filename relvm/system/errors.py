@@ -10,10 +10,10 @@ class UnsafeFolderError(PermissionError):
 
 
 def outside(name: str) -> ValueError:
-    """Return the error of a name in a model that leads to a file outside the model's folder."""
+    """Return the error for a file name in a model that refers to a file outside the model's folder."""
     return ValueError(f"external data must be a file in the model's folder, got {name!r}")
 
 
 def not_private(name: str) -> PermissionError:
-    """Return the error of a file that is not regular, or that other users can change."""
+    """Return the error for the file `name`, which is not regular, or which other users can change."""
     return PermissionError(errno.EPERM, "expected a regular file that nobody else can write to", name)

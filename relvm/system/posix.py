@@ -354,9 +354,10 @@ def watch_forks(
 
 
 def own_session() -> dict[str, Any]:
-    """Return the arguments of subprocess.Popen for a process that `end_processes` ends with all that it starts.
+    """Return the arguments of subprocess.Popen that start a process in a session of its own.
 
-    Such a process does not receive Ctrl-C from the terminal.
+    `end_processes` can end such a process together with all processes that it starts.  The process does not receive
+    Ctrl-C from the terminal.
     """
     return {"start_new_session": True}
 
@@ -422,7 +423,7 @@ def has_ended_late(status: int) -> bool:
 
 
 def name_of_end(status: int) -> str:
-    """Return how a process ended, given its return code."""
+    """Return a description of how a process ended, given its return code."""
     import signal
 
     return f"by the signal {signal.Signals(-status).name}" if status < 0 else f"with the exit status {status}"

@@ -274,7 +274,10 @@ def processor_seconds() -> float:
 
 @contextlib.contextmanager
 def block_interrupts() -> Iterator[Callable[[], object]]:
-    """A context manager that yields a function.  Neither blocks Ctrl-C, which Windows sends to all processes."""
+    """A context manager that yields a function without effect.
+
+    It does not block Ctrl-C, because Windows sends Ctrl-C to all processes.
+    """
     yield lambda: None
 
 
@@ -295,7 +298,7 @@ def has_ended_late(status: int) -> bool:
 
 
 def name_of_end(status: int) -> str:
-    """Return how a process ended, given its return code."""
+    """Return a description of how a process ended, given its return code."""
     return "by Ctrl-C" if status == _INTERRUPTED else f"with the exit status {status}"
 
 

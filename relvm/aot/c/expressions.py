@@ -78,7 +78,9 @@ def _step(
 ) -> tuple[CExpression, list[CExpression]]:
     """Return the expression `left + right` or `left * right`, and the conditions under which it overflows.
 
-    function: "add" or "mul".   left: None for the first operand.   result: the range of the exact result.
+    function: "add" or "mul".
+    left: the result of the steps so far, or None if `right` is the first operand.
+    result: the range of the exact result.
     """
     if left is None:
         return right, []

@@ -73,7 +73,10 @@ class AotLibrary:
 
     @property
     def calls_host_functions(self) -> bool:
-        """Whether the program can call functions of the host.  It can be True if a name only looks like such a call."""
+        """Whether the program can call functions of the host.
+
+        This can be True by mistake, if a name in the program contains the text of such a call.
+        """
         return "call_extern(" in self.lowered_text
 
     @property

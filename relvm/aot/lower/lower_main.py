@@ -309,8 +309,11 @@ class _Lowering:
     def size_bytes(self, number: int, head: _Section) -> int:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
 
-        If other constructs are not supported, only the sizes of the entry, the function of `head`, are known to have no
-        bound.  Other sizes could depend on an unsupported value.
+        If the size has no bound, refuse the storage.  If other constructs were refused before, the missing bound may be
+        only a consequence, unless the size depends on nothing but the sizes of the entry.  In this case, raise Refused
+        without adding a reason.
+
+        head: the section in which the function begins.
         """
         storage = self.storages[number]
         if storage.kind in (MemoryKind.INPUT, MemoryKind.OUTPUT):

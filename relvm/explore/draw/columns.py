@@ -34,7 +34,7 @@ class Columns:
         For each cut, the x coordinates at which lines cross it, from right to left.  Arrows of the same value share a
         line.
     offsets
-        For each column, what to add to a position in the uncut graph.
+        For each column, the vector that is added to a position in the uncut graph.
     edges
         For each column, the x coordinate of its right edge and the y coordinate of its lower edge.
     """

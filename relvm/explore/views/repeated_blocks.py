@@ -30,7 +30,7 @@ def fold_repeats(graph: Graph) -> Graph:
     """Put a box around each copy of a repeated block, and a box around all its copies.
 
     Only the contents of the graph, or of a scope or function, with more than 150 operators and kernels are folded.
-    Bookkeeping is in the box of the item that follows it.
+    A bookkeeping item is placed in the box of the item that follows it.
     """
     return replace(graph, items=_Folder(graph).fold(graph.items))
 

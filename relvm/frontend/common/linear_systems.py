@@ -138,8 +138,9 @@ def cholesky_kernel(name: str, matrix: TensorType, *, is_lower: bool) -> KernelD
 def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     """Return the kernel of a QR decomposition by Householder reflections, of the matrices in the last two axes.
 
-    The results are packed as in LAPACK: R in the upper triangle, below it the reflectors without their first element,
-    which is 1, and then a vector of their factors.  A complex number has two parts.
+    The results are packed as in LAPACK.  The first result is a matrix with R in the upper triangle, and the reflectors
+    below it, without their first element, which is 1.  The second result is a vector of the factors of the reflectors.
+    For a complex matrix, each result consists of two tensors: the real and the imaginary part.
 
     matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
 
@@ -259,8 +260,12 @@ def _size_of(x: Scalar) -> Scalar:
 def lu_kernel(name: str, matrix: TensorType) -> KernelDef:
     """Return the kernel that decomposes matrices, in the last two axes of its operand, into P L U with row exchanges.
 
-    The results are L and U in one matrix, without the unit diagonal of L; for each column, the row with which its row
-    was exchanged, counted from 0; for each row of P^T a, its row in the operand; and the sign of the permutation.
+    The four results are:
+
+    - L and U in one matrix, without the unit diagonal of L
+    - for each step of the elimination, the row with which the row of the same number was exchanged, counted from 0
+    - for each row of P^T a, its row in the operand
+    - the sign of the permutation
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What importers of programs and the converters of their nodes share: bindings, checked shapes and unused names."""
+"""Base classes of the importers of programs and of their nodes: bindings, checked shapes and unused names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ModuleContext(ABC):
 
     @abstractmethod
     def place_of_node(self) -> str:
-        """Return the node that is being imported, for the messages of checks at run time."""
+        """Return a description of the node that is being imported, for the error messages of run-time checks."""
 
     def emit(self, expr: Expr, name: str | None = None) -> Expr:
         """Bind an expression to a variable, and return the variable.  Return a variable or a constant unchanged."""

@@ -39,7 +39,7 @@ def reduce_kernel(
     """Return the kernel that reduces tensors together along some axes, in row-major order.
 
     inits: the types of the initial values, tensors of rank 0.
-    combine: computes new totals from the totals, then the elements.
+    combine: computes the new totals.  Its arguments are the old totals, followed by the elements.
     """
     k = KernelBuilder()
     sources, starts, outs = buffers("x", xs), buffers("init", inits), buffers("out", results, is_output=True)
@@ -144,7 +144,7 @@ def reduce_window_kernel(
 ) -> KernelDef:
     """Return the kernel that reduces each window of several tensors together.  Padding has the initial values.
 
-    combine: computes new totals from the totals, then the elements.
+    combine: computes the new totals.  Its arguments are the old totals, followed by the elements.
 
     Notes
     -----
@@ -290,7 +290,8 @@ def _at_most(value: Scalar, limit: Scalar) -> Scalar:
 def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, function: str) -> KernelDef:
     """Return the kernel of a cumulative maximum or minimum along an axis.
 
-    reverse: whether to begin at the end.   function: "max" or "min", of which NaN is the result if it occurs.
+    reverse: whether to begin at the end of the axis.
+    function: "max" or "min".  After a NaN, all results are NaN.
     """
     k = KernelBuilder()
     source, out = buffer("x", x), buffer("out", x, is_output=True)

@@ -91,7 +91,7 @@ def _name_of(jaxpr: Any) -> str:
 
 @converts("name")
 def _name(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """Name the variable (jax.ad_checkpoint.checkpoint_name)."""
+    """Return the operand, whose variable gets the name that jax.ad_checkpoint.checkpoint_name states."""
     (x,) = operands
     name = str(equation.params["name"])
     return [importer.builder.renamed(x, name) if name.isidentifier() and name.isascii() else x]
@@ -117,8 +117,10 @@ def _cond(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[E
 
 @converts("while")
 def _while(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """Under vmap, the condition has batch axes: the loop runs while any element's condition is true, and updates only
-    those elements.
+    """Import a `while` loop.
+
+    Under vmap, the condition has batch axes.  The loop then runs while the condition of any batch element is true, and
+    updates only the elements whose condition is true.
     """
     params = equation.params
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
@@ -165,7 +167,10 @@ def _params(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
 
 @converts("scan")
 def _scan(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """A loop that carries, besides the state, the stacked results.  An iteration writes its rows into them."""
+    """Import a `scan` as a loop that carries the state and the stacked results.
+
+    Each iteration writes one row of each stacked result.
+    """
     params, builder = equation.params, importer.builder
     first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
     consts, initial, stacked = operands[:first], operands[first:second], operands[second:]
@@ -204,7 +209,7 @@ def _row(importer: JaxprContext, x: Expr, at: Expr) -> Expr:
 
 
 def _with_row(importer: JaxprContext, x: Expr, row: Expr, at: Expr) -> Expr:
-    """Return x with another row at a position.  If x is not used afterwards, it is updated in place."""
+    """Return x with x[at] replaced by `row`.  If x is not used afterwards, it is updated in place."""
     if isinstance(x.type, TupleType):
         pairs = zip(importer.fields(x), importer.fields(row), strict=True)
         parts = tuple(_with_row(importer, part, new, at) for part, new in pairs)
@@ -226,7 +231,10 @@ def _with_row(importer: JaxprContext, x: Expr, row: Expr, at: Expr) -> Expr:
 
 @converts("cumsum", "cumprod")
 def _cumulative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """The sum or product of narrow floats is computed in f32, and each result is rounded once."""
+    """Import a cumulative sum or product.
+
+    For floats narrower than f32, it is computed in f32, and each result is rounded once.
+    """
     (x,) = operands
     function = ops.cumsum if equation.primitive.name == "cumsum" else ops.cumprod
     dtype = x.known_element_type
@@ -237,7 +245,7 @@ def _cumulative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> 
 
 @converts("cummax", "cummin")
 def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """Cumulative maximum or minimum.  From the first NaN on, all results are NaN."""
+    """Import a cumulative maximum or minimum.  From the first NaN on, all results are NaN."""
     (x,) = operands
     params = equation.params
     function = "max" if equation.primitive.name == "cummax" else "min"
@@ -256,7 +264,10 @@ def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Ex
 
 @converts("approx_top_k")
 def _approx_top_k(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """The exact result, as JAX computes it on CPUs.  If the equation returns more candidates, these are the next."""
+    """Import `approx_top_k` as an exact top-k, as JAX computes it on CPUs.
+
+    If the equation returns more than k candidates, the others are the next largest or smallest elements.
+    """
     (x,) = operands
     params = equation.params
     axis = params["reduction_dimension"] % len(equation.invars[0].aval.shape)

@@ -112,7 +112,7 @@ class JaxprImporter(JaxprContext):
     # ---- equations ----
 
     def _results(self, equation: Any, args: list[Expr]) -> list[Expr]:
-        """Return the results of an equation, or nothing if it could not be imported."""
+        """Return the results of an equation.  Return an empty list if the equation could not be imported."""
         before = self.builder.place, self._equation
         self.builder.place, self._equation = _source(equation), equation
         try:

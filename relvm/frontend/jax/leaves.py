@@ -69,7 +69,7 @@ def is_leaf(equation: Any) -> bool:
 
 
 def key_of(equation: Any) -> Hashable:
-    """Return a key.  JAX lowers equations with equal keys to the same operations."""
+    """Return a key of an equation.  JAX lowers equations with equal keys to the same operations."""
     params = tuple(sorted(equation.params.items()))
     avals = tuple(
         (each.aval.shape, each.aval.dtype) for each in (*equation.invars, *equation.outvars) if _is_array(each)

@@ -28,7 +28,7 @@ def import_jax(what: str) -> Any:
 
 
 def trace_context() -> Callable[[], Hashable]:
-    """Return the function that returns the settings of JAX that change what a function is traced to."""
+    """Return a function that returns the current settings of JAX that affect tracing, as a hashable value."""
     import_jax("relvm.jax.jit")
     from jax._src.config import trace_context as current  # JAX has no public name for it
 

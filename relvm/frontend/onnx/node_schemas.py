@@ -1,7 +1,7 @@
 """Schemas of ONNX operators: the numbers of inputs and outputs, the input types and the attributes of a node.
 
 The schemas are in node_schemas.tsv, which was made from the onnx package (`table_text`), so that the package is not
-needed.  Only functions by which ONNX defines operators that have no converter are requested from the package.
+needed.  It is needed only for an operator without a converter that ONNX defines as a function of other operators.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """NumPy in scripts: the functions of NumPy, the methods of arrays, and their operators, on tensors of the program.
 
-Each is translated to operators of relvm, and has NumPy's meaning with one exception: a result has the dtype that the
-operators of relvm give it.  NumPy converts the operands of some functions to a wider dtype, and relvm never does.
+Each call is translated to operators of relvm.  It has NumPy's meaning with one exception, the dtype of the result.
+NumPy converts the operands of some functions to a wider dtype, and the operators of relvm never do.
 """
 
 from __future__ import annotations
@@ -405,9 +405,9 @@ class ArrayFunctions:
         return self._where_columns("greater_equal", x, k)
 
     def _where_columns(self, comparison: str, x: Value, k: int) -> Expr:
-        """Return x with some elements of its matrices, which are in its last two axes, replaced by 0.
+        """Set the elements of x on one side of a diagonal to 0, as np.tril and np.triu do.
 
-        An element is kept if the comparison of `column - k` with `row` is true, as in np.tril and np.triu.
+        The last two axes of x contain matrices.  An element is kept if `comparison` of `column - k` and `row` is true.
 
         comparison: the name of the operator that compares.
         """

@@ -285,7 +285,7 @@ class ExpressionTranslator(SourceReader):
         return self.at_node(node, lambda: items_of(self.builder, self.expression(node)))
 
     def range_items(self, node: ast.Call) -> Items:
-        """Return the items of a call of `range` that is not the whole iterable of a `for`."""
+        """Return the items of a call of `range` in another place than `for i in range(...)`."""
         bounds = [self.expression(arg) for arg in node.args]
         if all(type(bound) is int for bound in bounds) and 1 <= len(bounds) <= 3 and bounds[2:] != [0]:
             return range(*bounds)
@@ -300,7 +300,7 @@ class ExpressionTranslator(SourceReader):
     unrolled_count = 0  # translations of loop bodies and elements of comprehensions so far
 
     def count_unrolled(self, count: int, node: Located) -> None:
-        """Raise RelvmSyntaxError if unrolled loops and comprehensions become too long.  count: the new statements."""
+        """Add `count` to the number of unrolled statements.  Raise RelvmSyntaxError if the number is now too large."""
         self.unrolled_count += count
         if self.unrolled_count > _MAX_UNROLLED:
             reason = f"unrolling loops and comprehensions to more than {_MAX_UNROLLED} statements"

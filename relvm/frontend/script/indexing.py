@@ -42,7 +42,7 @@ def is_known_index(item: Value) -> bool:
 
 
 def python_index(item: Value) -> Any:
-    """Return an index that is known during the translation as an index of Python."""
+    """Convert an index that is known during the translation to an index of Python, such as a slice object."""
     if isinstance(item, tuple):
         return tuple(map(python_index, item))
     return slice(item.start, item.stop, item.step) if isinstance(item, SliceIndex) else item

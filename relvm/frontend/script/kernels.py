@@ -29,7 +29,7 @@ _LOOPS = ("grid", *kd.LOOPS)
 class ScriptKernel(SourceFunction):
     """A function decorated by @kernel.  Made by `kernel`.
 
-    The parameters to whose elements the function assigns are the outputs, unless they are annotated as inout.  Only
+    A parameter is an output if the function assigns to its elements, unless the parameter is annotated as inout.  Only
     scripts can call the kernel.  `python` is the Python function, which computes the same on NumPy arrays, but slowly.
     """
 

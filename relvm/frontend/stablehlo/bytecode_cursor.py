@@ -46,7 +46,7 @@ class ByteCursor:
         return self.data[self.at - count : self.at]
 
     def part(self, count: int) -> ByteCursor:
-        """Skip `count` bytes, and return a cursor over them."""
+        """Return a cursor over the next `count` bytes, and move behind them."""
         if count > self.left:
             self.fail(f"expected {count} bytes, got {self.left}")
         self.at += count
@@ -76,8 +76,9 @@ class ByteCursor:
         return value >> 1 ^ -(value & 1)
 
     def count(self, what: str) -> int:
-        """Read the number of items that follow.  Fail if it exceeds the number of bytes left,
-        because each item takes at least one.
+        """Read the number of items that follow.
+
+        Fail if it exceeds the number of bytes left, because each item takes at least one byte.
 
         what: the items, in the plural, for the message.
         """

@@ -196,7 +196,7 @@ class BytecodeReader:
         return self.dialects[number]
 
     def _read_offsets(self, c: ByteCursor, contents: ByteCursor) -> None:
-        """Read where the attributes and types are.   contents: the section that contains them."""
+        """Read the positions of the attributes and types.   contents: the section that contains them."""
         counts = c.varint(), c.varint()
         for found, count in zip((self.attributes, self.types), counts, strict=True):
             while len(found) < count:
@@ -208,7 +208,7 @@ class BytecodeReader:
                 c.fail(f"expected {count} attributes or types, got {len(found)}")
 
     def _read_properties(self, c: ByteCursor) -> None:
-        """Read where the properties of operations are."""
+        """Read the positions of the properties of operations."""
         self.properties = c.items("properties", lambda: c.part(c.varint()))
 
     def attribute_of(self, c: ByteCursor) -> Any:
@@ -307,7 +307,7 @@ class BytecodeReader:
         return self._known_types[number]
 
     def _skip_use_lists(self, c: ByteCursor, values: int) -> None:
-        """Skip the orders in which values are used.   values: the number of results or arguments."""
+        """Skip the use-list orders of results or arguments, which MLIR stores optionally.   values: their number."""
         for _ in range(c.count("use lists") if values > 1 else 1):
             if values > 1:
                 c.varint()

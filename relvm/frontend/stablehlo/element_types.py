@@ -122,7 +122,9 @@ def static_size(type_: Tensor, place: str) -> int:
 
 
 def elements_of(type_: Tensor, array: np.ndarray, place: str) -> Elements:
-    """Return the elements of a constant.   array: a vector of all elements, or of the one value that all have.
+    """Return the elements of a constant.
+
+    array: a vector of all elements, or of a single element if all are equal.
 
     Raises
     ------
@@ -139,9 +141,10 @@ def elements_of(type_: Tensor, array: np.ndarray, place: str) -> Elements:
 
 
 def elements_of_bytes(type_: Tensor, data: bytes, place: str) -> Elements:
-    """Return the elements of a constant.   data: the little-endian bytes of all, or of the one value that all have.
+    """Return the elements of a constant.
 
-    Elements of less than 8 bits take a byte each.  Elements of one bit can also be packed.
+    data: the little-endian bytes of all elements, or of a single element if all are equal.  Elements of less than 8
+    bits take a byte each.  Elements of one bit can also be packed.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def elements_of_bytes(type_: Tensor, data: bytes, place: str) -> Elements:
 
 
 def _normalized(array: np.ndarray) -> np.ndarray:
-    """Clear the bits of each byte that an integer of less than 8 bits does not use."""
+    """Return integers of less than 8 bits with the unused bits of each byte cleared."""
     bits = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}.get(array.dtype.name)
     if bits is None:
         return array

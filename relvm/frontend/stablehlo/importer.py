@@ -174,7 +174,7 @@ class Importer(ImportContext):
         return params
 
     def _platform_argument(self, function: Function) -> int | None:
-        """Return the number of the argument that is the index of the platform, or None if the caller passes all."""
+        """Return the index of the parameter for the platform index, or None if the function has no such parameter."""
         if self.program.platform_index is None or function.name != "main":
             return None
         found = (attributes.get("jax.global_constant") for attributes in function.argument_attributes)

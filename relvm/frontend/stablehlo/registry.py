@@ -157,7 +157,7 @@ class Node(NodeContext):
         return tuple(map(int, value))
 
     def padding(self, name: str, rank: int) -> tuple[tuple[int, int], ...]:
-        """Return an attribute with two paddings for each axis, or zeros if it is missing."""
+        """Return an attribute with the padding before and after each axis, or zeros if it is missing."""
         value = self.attribute(name)
         if value is None:
             return ((0, 0),) * rank

@@ -159,7 +159,7 @@ class Cursor:
         return tuple(None if dim == "?" else int(dim) for dim in dims)
 
     def balanced(self) -> str:
-        """Skip the text from an opening bracket, the current token, to the bracket that closes it, and return it."""
+        """Return the text from the current token, an opening bracket, to its closing bracket, and move behind it."""
         first = self.start
         open_brackets: list[str] = []
         for match in _BRACKETS.finditer(self.source, first):

@@ -213,7 +213,7 @@ class _TextReader:
     def region(self, *, is_isolated: bool = False, arguments: tuple[tuple[str, Value], ...] = ()) -> Region:
         """Read a region in braces.
 
-        is_isolated: whether it sees no values of enclosing regions.
+        is_isolated: whether the region cannot use values of enclosing regions.
         arguments: the names and values of the arguments that are declared before the region.
         """
         cursor = self.cursor
@@ -286,9 +286,9 @@ class _TextReader:
         )
 
     def sharding(self, name: str, place: str) -> Operation:
-        """Read an operation of the dialect sdy, which JAX writes: the devices, or where a value is.
+        """Read an operation of the dialect sdy, which JAX writes: a mesh of devices, or a sharding constraint.
 
-        It is `sdy.mesh @mesh = <...>` or `sdy.sharding_constraint %x <...> : type`.
+        The operation is `sdy.mesh @mesh = <...>` or `sdy.sharding_constraint %x <...> : type`.
         """
         cursor = self.cursor
         operands = self.operand_list()

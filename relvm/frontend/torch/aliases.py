@@ -34,7 +34,7 @@ class Storage:
     names: list[str]
 
     def may_share(self, other: Storage) -> None:
-        """Record that another storage may be the same memory, and so may those that either may be."""
+        """Record that this storage and `other` may be the same memory.  Merge the groups of both storages."""
         if other.group is self.group:
             return
         self.group += other.group
@@ -74,7 +74,7 @@ def new_tensor(value: Expr) -> TensorValue:
 
 
 def view_of(tensor: TensorValue, view: View, value: Expr) -> TensorValue:
-    """Return a view of a tensor.   value: the result of `view` for the tensor as it is now."""
+    """Return a view of a tensor.   value: the result of applying `view` to the current value of the tensor."""
     return TensorValue(tensor.storage, (*tensor.views, view), value, tensor.storage.version)
 
 

@@ -168,7 +168,10 @@ class Archive:
 
 
 def _with_zip64(extra: memoryview, fields: list[int]) -> list[int]:
-    """Return sizes and positions of a file.  One that is 2^32 - 1 is replaced by the 64-bit number in `extra`."""
+    """Return `fields`, the sizes and positions of a file, with 64-bit numbers from the extra field.
+
+    A field that is 2^32 - 1 stands for the next 64-bit number in `extra`.
+    """
     if 0xFFFFFFFF not in fields:
         return fields
     at = 0

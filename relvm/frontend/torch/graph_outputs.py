@@ -16,11 +16,11 @@ from relvm.errors import RelvmUnsupportedError
 
 @record
 class OutputPlan:
-    """How the outputs of a graph follow from its arguments and from the results of the program.
+    """The computation of the outputs of a graph from its arguments and the results of the program.
 
     orders: for each result of the program, the order of the axes that the output has in memory, or None if it is
         row-major.  The program returns the result with its axes in this order.
-    views: computes the views from all arguments and then all results, or None if there are none.
+    views: a function that computes all views from the arguments followed by the results, or None without views.
     outputs: for each output, (0, number of the result), (1, number of the view), or (2, constant).
     """
 
@@ -29,7 +29,7 @@ class OutputPlan:
     outputs: tuple[tuple[int, Any], ...]
 
     def is_plain(self) -> bool:
-        """Return whether the outputs are the results."""
+        """Return whether the outputs are exactly the results of the program, without views or reordered axes."""
         return not any(self.orders) and list(self.outputs) == [(0, i) for i in range(len(self.outputs))]
 
     def apply(self, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
@@ -121,7 +121,7 @@ def _order(node: Any) -> tuple[int, ...] | None:
 
 
 def _has_gaps(node: Any) -> bool:
-    """Return whether the elements of a tensor are not adjacent in memory, or some are the same."""
+    """Return whether a tensor has gaps between its elements in memory, or elements that share memory."""
     value = node.meta.get("val")
     if not isinstance(value, _tensor_type()) or value.is_contiguous():
         return False
@@ -141,7 +141,7 @@ def _tensor_type() -> Any:
 
 
 def _hint(size: Any) -> int:
-    """Return a size, or the value of a symbolic size in the example."""
+    """Return a size as an int.  For a symbolic size, this is its value for the example inputs of the trace."""
     return size if isinstance(size, int) else int(size.node.hint)
 
 

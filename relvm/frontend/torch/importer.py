@@ -379,7 +379,7 @@ class Importer(SizeContext):
             self.sizes = before
 
     def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> None:
-        """Assign a value to the symbol that an integer introduces, if there is one."""
+        """If the expression of an integer is a symbol without a value, assign `value` to the symbol."""
         if kind == "as_sym_int" and isinstance(value, int | Dim) and name in graph.sym_ints:
             content = graph.sym_ints[name].get("as_expr")
             if isinstance(content, dict):
@@ -429,7 +429,7 @@ class Importer(SizeContext):
             self.builder.place, self.node, self.here = before
 
     def _import_scalar(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> bool:
-        """Define the results of a node that computes only sizes.  Return whether it is one."""
+        """If a node computes only symbolic integers, bools and floats, define its results.  Return whether it does."""
         if not node.outputs or converter_for(target) is not None:
             return False
         for output in node.outputs:
@@ -443,7 +443,7 @@ class Importer(SizeContext):
         return True
 
     def _scalar(self, graph: Graph, kind: str, name: str) -> Any:
-        """Return a symbolic integer, bool or float by its expression."""
+        """Return the value of a symbolic integer, bool or float: a size if possible, otherwise a ScalarValue."""
         described = getattr(graph, _SCALARS[kind])[name]
         key, content = expect_union(f"{self.program.place}: {shortened(name)}", described)
         if key != "as_expr":
@@ -552,7 +552,7 @@ class Importer(SizeContext):
         return tensor
 
     def _again(self, node: GraphNode, graph: Graph, scope: _Scope, index: int) -> Callable[[Expr], Expr]:
-        """Return the function that applies the view operator of a node to another tensor."""
+        """Return a function that applies the view operator of a node to a tensor other than the node's argument."""
         target = node.target.removeprefix("torch.ops.")
         convert = converter_for(target)
         assert convert is not None
@@ -699,7 +699,7 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
 
 
 def _safe_name(key: str) -> str:
-    """Return the name of a parameter in Python: a keyword such as `from` gets a final _."""
+    """Return the name of the converter's parameter for `key`: a keyword of Python, such as `from`, gets a final _."""
     return f"{key}_" if key in ("from", "lambda", "import") else key
 
 

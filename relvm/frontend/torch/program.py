@@ -53,7 +53,10 @@ class GraphNode:
 
 @value_record
 class Graph:
-    """A graph.   tensors, sym_ints, sym_bools, sym_floats: the description of each value, by name."""
+    """A graph.
+
+    tensors, sym_ints, sym_bools, sym_floats: the description of each value of this kind in the JSON, by name.
+    """
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]

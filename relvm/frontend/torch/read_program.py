@@ -132,7 +132,7 @@ def _output_paths(entries: Any) -> tuple[str, ...] | None:
 
 
 def _prefix(archive: Archive) -> str:
-    """Return the folder that contains everything, such as `model/`."""
+    """Return the folder that contains all files of the archive, such as `model/`."""
     for name in archive.names():
         if name.rpartition("/")[2] == "archive_format" and name.count("/") <= 1:
             if bytes(archive.read(name, 64)) != b"pt2":

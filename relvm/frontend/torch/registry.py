@@ -36,12 +36,12 @@ def converts(*names: str, view: bool = False, may_view: bool = False) -> Callabl
     """Return a decorator that registers a function as the converter of operators.
 
     A converter takes a node and the arguments of the operator, by the names of the operator's schema.  It returns the
-    value of the result, or a tuple of values.  A result of another dtype than the declared one is converted to that.
+    value of the result, or a tuple of values.  A result is converted to the declared dtype if its dtype differs.
 
     names: the names of the operators, such as `add.Tensor`.  The overload is `default` if a name has none, and the
     namespace is `aten` if a name has only these two parts.
     view: whether the result shares the memory of the first argument in PyTorch.
-    may_view: whether this depends on the strides of the argument.
+    may_view: whether the result may share this memory, depending on the strides of the argument.
     """
 
     def declare(function: Converter) -> Converter:
@@ -175,7 +175,7 @@ class Node(NodeContext):
         return self.broadcast(self.number(value, dtype), shape)
 
     def number(self, value: Any, dtype: DType) -> Expr:
-        """Return a number, size or scalar as a tensor of rank 0, or a tensor in its own shape, with a dtype."""
+        """Return `value` as a tensor of dtype `dtype`.  A number, size or scalar becomes a tensor of rank 0."""
         if isinstance(value, Dim):
             value = DimValue(value)
         if isinstance(value, Expr):
@@ -219,7 +219,9 @@ def shape_of(x: Expr) -> tuple[AnyDim, ...]:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """Return an axis as a number that is not negative.  A tensor of rank 0 has the axis 0.
+    """Return an axis, which counts from the end if negative, as a non-negative number.
+
+    As in PyTorch, a tensor of rank 0 accepts the axis 0.
 
     Raise RelvmFormatError if the axis is out of range.
     """

@@ -58,7 +58,7 @@ def parse_expression(text: str) -> Call:
 
 
 class _Parser:
-    """The parser of one expression.   tokens: kinds and texts."""
+    """The parser of one expression.   tokens: pairs (kind, text)."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = [*tokens, ("end", ""), ("end", "")]

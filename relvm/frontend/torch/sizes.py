@@ -66,7 +66,7 @@ class SizeContext(ImportContext):
                 self._check_symbol(symbol)
 
     def with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
-        """Return a parameter with its declared shape: sizes that are expressions are checked."""
+        """Return a parameter with its declared shape.  Sizes that are expressions are checked at run time."""
         shape = self.declared_shape(graph, name)
         known = tuple(dim for dim in shape if dim is not None)
         return self.with_shape(variable, known) if len(known) == len(shape) else variable
@@ -104,7 +104,10 @@ class SizeContext(ImportContext):
         return tuple(self.declared_dim(size) for size in graph.tensors[name].get("sizes") or ())
 
     def declared_dim(self, size: Any) -> AnyDim | None:
-        """Return a declared size, or None if it is not known, or is an expression that sizes cannot have."""
+        """Return a declared size as a dimension.
+
+        Return None if a symbol in it has no value yet, or if the expression is not supported in dimensions.
+        """
         kind, content = expect_union(f"{self.program.place}: a size", size)
         if kind == "as_int":
             return _plain_int(content)
@@ -114,7 +117,7 @@ class SizeContext(ImportContext):
             return None
 
     def new_symbol(self, size: Any) -> str:
-        """Return the symbol that a declared size consists of, or "" if it is another expression."""
+        """Return the name of the symbol if a declared size is a single symbol, otherwise ""."""
         content = size.get("as_expr")
         call = parse_expression(content["expr_str"]) if isinstance(content, dict) else None
         return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""

@@ -47,8 +47,8 @@ def from_torch(
     weights
         As for `from_pt2`.
     decompose
-        Whether operators that relvm does not have are decomposed, and updates in place replaced by new tensors, by
-        ExportedProgram.run_decompositions.  False leaves the program as it is.
+        Whether to call ExportedProgram.run_decompositions, which decomposes operators that relvm does not have, and
+        replaces updates in place by new tensors.  False leaves the program unchanged.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def from_torch(
     RelvmUnsupportedError
         PyTorch is not installed, or relvm does not support some operators.  The message lists them all.
     RelvmTypeError
-        `model` is none of these.
+        `model` has another type.
     RelvmArgumentError
         `args`, `kwargs` or `dynamic_shapes` are given for an exported program.
     """
@@ -149,8 +149,8 @@ def decompositions() -> tuple[Any, Any]:
     Returns
     -------
     tuple
-        A context manager, under which PyTorch keeps the composite operators that relvm has, such as `linear`.  Then
-        the decompositions of the other operators.
+        Two items: a context manager, under which PyTorch keeps the composite operators that relvm has, such as
+        `linear`; and the decompositions of the other operators.
     """
     from torch.export.exported_program import _override_composite_implicit_decomp
 
@@ -186,7 +186,7 @@ def array_of(tensor: Any) -> np.ndarray:
     Raises
     ------
     RelvmUnsupportedError
-        It is not a dense tensor of a dtype that relvm has.
+        The tensor is not dense, or has a dtype that relvm does not have.
     """
     import ml_dtypes
     import torch

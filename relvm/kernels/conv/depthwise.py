@@ -220,7 +220,7 @@ def can_write_planes(x: Buffer, w: Buffer, window: Window, dims: Sequence[AnyDim
 
 
 def _plane_stride(elements: int) -> int:
-    """Return the distance between planes of sums, as in rvm_planes_f32."""
+    """Return the distance between the sums of adjacent planes of `elements` elements, as rvm_planes_f32 expects it."""
     return -(-elements // _LANES) * _LANES
 
 

@@ -62,7 +62,7 @@ def write_byte_depthwise(
 ) -> None:
     """Generate a depthwise convolution of bytes.  Each filter reads one channel.
 
-    padding: the zero point of x.
+    padding: the zero point of x, which is also the value of padding.
     filters: the number of filters per group.
     """
     shape = _RingLayout(window, result.shape[-1])

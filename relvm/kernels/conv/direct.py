@@ -1,16 +1,16 @@
 """Loop nest of direct convolutions: products of weights and windows, whose windows are read in place.
 
-The left matrix has a row of weights for each filter.  A column of the right matrix is the window of an output position.
-A row of it is a channel and a position in the window, and its elements for adjacent output positions are adjacent in
-the input.  The product reads them there, instead of copying them to a panel for each position in the window.
+The left matrix has a row of weights for each filter.  The right matrix has a column for each output position, which is
+the window at this position, and a row for each channel and position in the window.  The elements of such a row for
+adjacent output positions are adjacent in the input.  The product reads them there, without copying them to a panel.
 
 The input of a block of output positions is first copied, with zeros for the padding.  The lines of the copy follow each
 other, so the product computes the positions of several lines at a time.  It also computes, and ignores, a few positions
 behind the end of each line, at which windows extend over two lines.  If the window has strides, the copy contains the
 elements of each phase separately: all elements whose line and column have the same remainders.
 
-If the lines of a window are dilated, the lines of a block are as far from each other as those of a window.  They then
-read the same lines of the input.
+If the lines of a window are dilated, adjacent output lines of a block also have the distance of the dilation.  Their
+windows then share lines of the input.
 
 The order of additions is that of a product with an im2col matrix.
 """
@@ -44,13 +44,15 @@ _ZERO = Literal(0, I64)
 class DirectShape:
     """The sizes of a direct convolution over two spatial axes that are known when its kernel is generated.
 
-    spread: the distance of the lines of a block in the output.
-    steps: the distance of the lines and of the columns of the copy in the input.
-    phases: how many remainders of lines and of columns the windows read.
-    reach: how many lines and columns of a phase, behind its first element, a window reads.
+    taps: the number of positions in a window.
+    spread: the distance, in the output, between adjacent lines of a block.
+    steps: the distance, in the input, between adjacent lines and between adjacent columns of the copy.
+    phases: the number of phases along the lines and along the columns.  Input elements are in the same phase if their
+    lines and columns have the same remainders, modulo the strides.
+    reach: how many lines and columns of a phase a window reads after its first line and column of this phase.
     channels: the number of channels per group.
     chunk: the number of channels that are summed at a time.
-    max_columns: how many output positions of a line a block can have.
+    max_columns: the maximum number of output positions in a line of a block.
     """
 
     window: Window
@@ -64,7 +66,7 @@ class DirectShape:
     max_columns: int
 
     def blocks(self, high: int, wide: int) -> list[tuple[int, int, int]]:
-        """Return the lines, the columns and the number of each kind of block of an output of `high` x `wide` positions.
+        """Return (lines, columns, number of blocks) for each size of block in an output of `high` x `wide` positions.
 
         `convolve_directly` divides the output in the same way at run time.
         """
@@ -78,7 +80,7 @@ class DirectShape:
 
     @property
     def plane_size(self) -> int:
-        """The number of elements of a phase of a channel for which the copy has room."""
+        """The maximum number of elements that the copy can contain for each phase of a channel."""
         return (_MAX_COPY - STEP) // (self.channels * math.prod(self.phases))
 
 
@@ -179,9 +181,9 @@ class _Block:
     def begin(self, image: Scalar, origin: tuple[Scalar, Scalar], count: tuple[Scalar, Scalar], wide: Scalar) -> None:
         """Generate the code that is needed once for a block.
 
-        image: the row-major number of the image and the group.
-        origin: the line and the column of its first output position.
-        count: the numbers of its lines and columns.
+        image: the row-major index over images and groups.
+        origin: the line and the column of the block's first output position.
+        count: the number of lines and of columns of the block.
         wide: the number of output positions in a line of the image.
         """
         k, shape, window = self.k, self.shape, self.shape.window
@@ -242,7 +244,7 @@ class _Block:
             for_each_tile(k, width, ROWS, (_ZERO, (width + (ROWS - 1)) / ROWS), tile)
 
     def _multiply(self, row: Scalar, rows: Scalar, first: Scalar, size: Scalar) -> None:
-        """Generate code that computes a tile: some filters at `size` positions of the copy, from `first` on."""
+        """Generate code that computes a tile: `rows` filters from `row` on, at `size` positions from `first` on."""
         k, shape, (group, _) = self.k, self.shape, self._group_and_image()
         depth = shape.channels * shape.taps
         with k.loop(-(-shape.channels // shape.chunk), name="chunk") as chunk:
@@ -266,7 +268,7 @@ class _Block:
         return (_ZERO, self.image) if self.groups == 1 else (self.image % self.groups, self.image / self.groups)
 
     def _store(self, row: Scalar, rows: Scalar, first: Scalar, size: Scalar) -> None:
-        """Generate code that passes the elements of a tile to the epilogue."""
+        """Generate code that passes the elements of a tile to the epilogue.   The parameters: see `_multiply`."""
         k, (group, image) = self.k, self._group_and_image()
         if self.stores_lines:  # they follow each other in the output, too
             with k.loop(rows, name="r") as r, k.loop(size, name="j", simd=True) as j:

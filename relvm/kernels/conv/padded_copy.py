@@ -18,13 +18,13 @@ class PaddedCopy:
     """A copy of lines of some channels of an image.
 
     copy: the array for the lines.  The lines of a channel follow each other.
-    channel_stride: the distance of the channels in `copy`.
+    channel_stride: the distance between adjacent channels in `copy`, in elements.
     lines, columns: the size of a channel in `copy`.
     x: the input.
     dims: the numbers of lines and columns of a channel of x.
     has_zero_lines: whether lines of the copy can be outside of x.
-    steps: the distance, in x, of adjacent lines and of adjacent columns of the copy.
-    joins_lines: whether the lines of the copy are adjacent in x, too, and have no padding on their sides.
+    steps: the distance, in x, between adjacent lines and between adjacent columns of the copy.
+    joins_lines: whether the lines of the copy are contiguous in x, too, and have no padding on their sides.
     """
 
     copy: Buffer

@@ -1,8 +1,8 @@
 """The choice between the algorithms of a convolution, by estimates of their times.
 
 The unit is a processor cycle.  The constants are fitted to measurements on a processor with AVX-512
-(benchmarks/README.md, "Convolutions").  The order of the times is what matters: the choice changes results only where
-it is Winograd's algorithm.
+(benchmarks/README.md, "Convolutions").  The choice depends only on the order of the estimated times.  It affects
+results only if Winograd's algorithm is chosen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _MEMORY = 10  # bytes that are read in a cycle from memory behind the L2 cache
 def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> bool:
     """Return whether `multiply_windows` takes less time than the operator `conv` for a convolution with groups=1.
 
-    If spatial sizes are unknown, the result holds for large images, and small ones decide if the times are similar.
+    If spatial sizes are unknown, the times are estimated for large images, and `multiply_windows` must be faster by a
+    margin (_TOLERANCE).
 
     x, w, out: the shapes of the input, of the weights, which are known, and of the result.
     """
@@ -69,7 +70,7 @@ def direct_shape_if_faster(
 ) -> DirectShape | None:
     """Return the sizes of a direct convolution if it takes less time than an im2col matrix, otherwise None.
 
-    channels, filters: their numbers per group.
+    channels, filters: the number of channels and of filters per group.
     dims: the sizes of the output along the spatial axes.
     shares_panels: whether the positions of all images would be columns of one im2col matrix.
     """
@@ -85,7 +86,9 @@ def direct_shape_if_faster(
 
 
 def is_flat(channels: AnyDim, window: Window) -> bool:
-    """Return whether sums over window positions are faster than a product, whatever the number of filters.
+    """Return whether a convolution is fastest as sums over window positions, for any number of filters.
+
+    This is so with one channel per group, two spatial axes, and strides and dilations of 1.
 
     channels: the number of channels per group.
     """
@@ -93,8 +96,9 @@ def is_flat(channels: AnyDim, window: Window) -> bool:
 
 
 def wastes_vectors(positions: AnyDim) -> bool:
-    """Return whether an image with `positions` output positions has less than a panel of columns, or fills less than 9
-    of 10 columns of its panels.
+    """Return whether the matrix of an image with `positions` output positions has too few columns for its vectors.
+
+    This is so if the columns do not fill a panel, or fill less than 9/10 of their vectors of STEP elements.
     """
     if not isinstance(positions, int) or positions <= 0:
         return False
@@ -198,6 +202,6 @@ def _direct_cycles(sizes: _Sizes, shape: DirectShape) -> float:
 
 
 def _from_memory(sizes: _Sizes) -> float:
-    """Return the cycles in which the weights are read, if they do not stay in the L2 cache."""
+    """Return the estimated time to read the weights from memory, or 0 if they fit in the L2 cache."""
     size = sizes.filters * sizes.depth * 4
     return size / _MEMORY if size > _CACHE else 0.0

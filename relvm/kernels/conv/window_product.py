@@ -36,8 +36,10 @@ _ZERO = Literal(0, I64)
 class _Shape:
     """The sizes of a convolution over two spatial axes that are known when its kernel is generated.
 
-    reach: how many lines and columns behind its first element a window reads.
-    channels: the number of channels.  chunk: the number of channels that are processed at a time.
+    taps: the number of positions in a window.
+    reach: how many lines and columns a window spans after its first line and column.
+    channels: the number of channels.
+    chunk: the number of channels that are processed at a time.
     """
 
     window: Window
@@ -77,7 +79,7 @@ def _shape(window: Window, channels: int) -> _Shape | None:
 
 
 def blocks_of_positions(high: int, wide: int) -> list[tuple[int, int, int]]:
-    """Return the lines, the columns and the number of each kind of block of an output of `high` x `wide` positions.
+    """Return (lines, columns, number of blocks) for each size of block in an output of `high` x `wide` positions.
 
     `multiply_windows` divides the output in the same way at run time.
     """
@@ -149,8 +151,9 @@ class _Block:
     def begin(self, image: Scalar, origin: tuple[Scalar, Scalar], count: tuple[Scalar, Scalar], wide: Scalar) -> None:
         """Generate the code that is needed once for a block.
 
-        origin: the line and the column of its first output position.
-        count: the numbers of its lines and columns.
+        image: the index of the image.
+        origin: the line and the column of the block's first output position.
+        count: the number of lines and of columns of the block.
         wide: the number of output positions in a line of the image.
         """
         k, shape, window = self.k, self.shape, self.shape.window

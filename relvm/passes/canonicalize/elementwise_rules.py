@@ -113,7 +113,7 @@ def softmax_by_parts(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _reduced_axis(expr: Expr, reduction: Operator, x: Expr, definitions: Definitions) -> int | None:
-    """Return the axis if `expr` is the reduction of x along one axis, which remains with size 1, otherwise None."""
+    """Return the axis if `expr` is `reduction` of x along one axis that remains with size 1, otherwise None."""
     shape = x.tensor_type.shape if isinstance(x.type, TensorType) else None
     if shape is None:
         return None

@@ -287,7 +287,7 @@ def matmul_of_one_hot_rows(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def _equality_of_ones(x: Expr, definitions: Definitions) -> OpCall | None:
-    """Return the call of `equal` that decides where x is 1, if x is 0 elsewhere.  Return None if there is none."""
+    """If x is a comparison by `equal` converted to the numbers 1 and 0, return the call of `equal`, otherwise None."""
     chosen = find_call(definitions, x, ops.cast, ops.where)
     if chosen is None or (
         chosen.op is ops.where and not (all_equal(chosen.args[1], 1) and all_equal(chosen.args[2], 0))
@@ -329,11 +329,12 @@ def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def conv_of_padding(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Drop the weights that only meet padding, at the borders of the windows of a convolution:
+    """Drop the weights at the borders of a convolution's windows that are only multiplied by padding:
 
     conv(x, w, pads=...)   ->   conv(x, slice(w), pads=...),   with smaller pads
 
-    The rule requires that w is constant and finite: a product with a zero of the padding does not change a sum then.
+    The rule requires that w is constant and finite.  The product of a finite weight and a zero of the padding does not
+    change a sum.
     """
     x, w = call.args
     dims, counts, attributes = x.tensor_type.shape, call.tensor_type.shape, dict(call.attributes)
@@ -357,7 +358,7 @@ def conv_of_padding(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _useful_taps(dim: AnyDim, count: AnyDim, size: int, window: Window, axis: int) -> tuple[int, int]:
-    """Return the first and the last window position that reads the input along an axis, for some output position.
+    """Return the first and the last window position along an axis that reads the input for some output position.
 
     dim, count: the sizes of the input and of the output along the axis.  If one is unknown, or no window position reads
     the input, all positions count.
@@ -378,7 +379,9 @@ def _useful_taps(dim: AnyDim, count: AnyDim, size: int, window: Window, axis: in
 def conv_of_points(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a depthwise convolution whose windows have a single element by a product:
 
-    conv(x, w, groups=...)   ->   x * reshape(w) + 0,   where the sum, as that of a convolution, is never -0
+    conv(x, w, groups=...)   ->   x * reshape(w) + 0
+
+    The result of a convolution is never -0, because its sums start at 0.  Adding 0 has the same effect.
     """
     x, w = call.args
     shape, attributes = w.tensor_type.shape, dict(call.attributes)

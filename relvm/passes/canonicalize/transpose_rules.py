@@ -31,7 +31,7 @@ def elementwise_of_transposes(call: OpCall, definitions: Definitions) -> Expr | 
 def concat_of_transposes(call: OpCall, definitions: Definitions) -> Expr | None:
     """Transpose a concatenation instead of its parts:
 
-    concat(transpose(x), transpose(y))   ->   transpose(concat(x, y)),   along another axis
+    concat(transpose(x), transpose(y))   ->   transpose(concat(x, y)),   concatenated along the original axis
     """
     if any(isinstance(arg, Constant) for arg in call.args):
         return None
@@ -58,8 +58,8 @@ def pad_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
 def _transposed_arguments(call: OpCall, definitions: Definitions) -> tuple[list[Expr], tuple[int, ...]] | None:
     """Return the arguments of `call` before a transposition, and its permutation.
 
-    Return None unless an argument is transposed, all others are transposed in the same way, constants or scalars, and
-    the result has the rank of the transposed arguments.
+    At least one argument must be transposed.  Each other argument must be transposed in the same way, or be a constant
+    or a scalar.  The result must have the rank of the transposed arguments.  Otherwise return None.
     """
     found = [find_call(definitions, arg, ops.transpose) for arg in call.args]
     perms = {permutation_of(inner) for inner in found if inner is not None and inner.tensor_type.rank is not None}

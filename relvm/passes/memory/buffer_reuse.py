@@ -98,9 +98,9 @@ class BlockPlan:
         A mapping whose keys are the tensors that are computed in place.  The value for a tensor is the variable of the
         argument that the tensor overwrites.
     unshared
-        A mapping whose keys are the tensors that a kernel computes by an update of an argument, if nothing else refers
-        to its memory at run time, and otherwise by an update of a copy.  The value for a tensor is the variable of the
-        argument.
+        A mapping whose keys are the tensors that a kernel computes by updating an argument.  The value for a tensor is
+        the variable of the argument.  At run time, the kernel updates the argument itself if nothing else refers to its
+        memory, otherwise a copy.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)

@@ -60,9 +60,10 @@ Roots = ChainMap[Var, Var]  # a variable that is another name of a value -> the 
 
 
 def alias_roots(block: Block, outer: Roots) -> Roots:
-    """Return the variables of `block` and its enclosing blocks that are other names of a value, with its first name.
+    """Return a mapping from each alias that `block` and its enclosing blocks bind to the first name of its value.
 
-    lower_shapes replaces these variables by the first name: `b` in `b = a` and in `b = match_cast(a, ...)`.
+    For example, `b` is an alias of `a` after `b = a` or `b = match_cast(a, ...)`.  The pass lower_shapes replaces each
+    alias by the first name.
 
     outer: the result for the enclosing blocks.
     """

@@ -96,9 +96,9 @@ def _used_roots(expr: Expr, scope: Scope) -> set[Var]:
 
 
 def _dead_tuples(block: Block, own: Collection[Var], scope: Scope) -> dict[int, list[Var]]:
-    """Return, for each point of a block, the tuples of which an item is used there and nothing later.
+    """Return, for each point of a block, the tuples that are dead after it: their last use is a tuple item there.
 
-    A tuple refers to its items, so that they could not be updated in place.  The result contains only parameters and
+    A live tuple refers to its items, which could then not be updated in place.  The result contains only parameters and
     variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
 
     own: the variables that the block binds.

@@ -43,7 +43,7 @@ class UntranslatableError(Exception):
 
 
 def unboxed_dtype(type_: Type | None) -> DType | None:
-    """Return the dtype of the scalar that can replace a tensor of some type, or None if none can."""
+    """Return the dtype of the scalar that can replace a tensor of type `type_`, or None if no scalar can."""
     if not isinstance(type_, TensorType) or type_.rank != 0 or type_.dtype is None:
         return None
     return UNBOXED_DTYPES.get(type_.dtype)
@@ -90,7 +90,7 @@ def translate(call: OpCall, args: Sequence[Expr], var: Var, bindings: list[Bindi
     Raises
     ------
     UntranslatableError
-        The operator needs other functions than those of the scalar operators.
+        The operator needs a function that csrc/tables/scalar_operators.def does not have.
     """
     dtypes = [arg.known_element_type for arg in call.args]
     emitter = _Emitter(var, bindings)
@@ -109,8 +109,8 @@ def translate(call: OpCall, args: Sequence[Expr], var: Var, bindings: list[Bindi
 class _Emitter:
     """Emits scalar arithmetic.
 
-    values: the identity of a scalar of loop IR -> its value.
-    kept: the scalars whose identities are in `values`, so that no other scalar gets them.
+    values: the `id` of a scalar of loop IR -> the expression that computes the scalar.
+    kept: the scalars whose ids are keys of `values`.  The list keeps them alive, so that no new scalar gets such an id.
     """
 
     def __init__(self, var: Var, bindings: list[Binding]) -> None:
@@ -119,7 +119,7 @@ class _Emitter:
         self.kept: list[Scalar] = []
 
     def scalar(self, scalar: Scalar) -> Expr:
-        """Emit the computation of a scalar of loop IR, unless it was emitted before, and return the value."""
+        """Return the expression for a scalar of loop IR.  Emit its computation unless that was emitted before."""
         found = self.values.get(id(scalar))
         if found is None:
             found = self.values[id(scalar)] = self.new(scalar)
@@ -177,7 +177,10 @@ class _Emitter:
         raise UntranslatableError
 
     def truncated(self, function: str, x: Expr, y: Expr, dtype: DType) -> Expr:
-        """Emit an integer division that rounds toward zero, or its remainder.  y is not 0."""
+        """Emit the division x / y of integers, rounded toward zero, or its remainder.  y must not be 0.
+
+        function: "div" or "rem".
+        """
         rest = self.compute("mod", x, y)
         result = rest if function == "rem" else self.compute("floordiv", x, y)
         if not dtype.is_signed:
@@ -206,7 +209,10 @@ class _Emitter:
         return value if source.is_bool or _contains(dtype, source) else self.reduced(value, dtype)
 
     def rounded(self, value: Expr, dtype: DType, source: DType = F64) -> Expr:
-        """Round an f64 to f32 if `dtype` is f32, and it has not been an f32, a bool or a small integer before."""
+        """Round an f64 scalar to f32 if `dtype` is f32.
+
+        source: the dtype from which `value` was converted.  If f32 represents all its numbers, `value` is not rounded.
+        """
         is_exact = source in (F32, BOOL) or (source.is_integer and source.bits < 24)
         return value if dtype == F64 or is_exact else self.compute("f32", value)
 
@@ -256,9 +262,10 @@ def _contains(dtype: DType, other: DType) -> bool:
 
 
 def element_position(call: OpCall, definitions: dict[Var, Expr]) -> tuple[Expr, int] | None:
-    """Return the tensor and the flat position that a call of `reshape` reads, if its result is an element.
+    """Match a call of `reshape` that selects one element of a tensor, possibly through a slice.
 
-    Return None if the result is not an element at a position that is known at compile time.
+    Return the tensor and the flat position of the element.  Return None if `call` is anything else, or if the position
+    is not known at compile time.
 
     definitions: the values of variables.
     """

@@ -119,7 +119,7 @@ def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
 def _crop_at_run_time(
     x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Remove elements at the ends of an axis.  A negative `before` or `after` states how many.
+    """Remove -before elements at the start of an axis if `before` is negative, and -after at its end likewise.
 
     Return the rest of x, and the numbers of elements to add before and after it.  If more elements must be removed at
     one end than the axis has, the excess is subtracted from the number to add at the other end.

@@ -85,7 +85,8 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 def _reduce(node: OnnxNode) -> Expr:
     """Reduces the given axes.
 
-    Without axes, it reduces all axes.  If noop_with_empty_axes is set, it instead reduces each element by itself.
+    Without axes, it reduces all axes.  If noop_with_empty_axes is set, it instead applies the reduction to each single
+    element.
     """
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = input_tensor(node, 0)

@@ -50,7 +50,7 @@ class _Target:
     size: the size of the axis in the result.
     scale: the scale that the node specifies, or None if the node specifies the size instead.
     roi: the region of interest.
-    may_be_unchanged: whether the size may turn out at run time to be that of the input.
+    may_be_unchanged: whether the size can, at run time, be equal to that of the input.
     """
 
     axis: int
@@ -298,7 +298,7 @@ def _resample_if_changed(
 def _repeat_count(dim: AnyDim, target: _Target, coordinate_mode: str, nearest_mode: str) -> int | None:
     """Return how often a resize in mode nearest repeats each element along an axis.
 
-    Return None if it does not repeat all elements equally often.
+    Return None if the resize does not repeat all elements equally often.
 
     dim: the size of the axis.
     coordinate_mode: the attribute coordinate_transformation_mode.

@@ -72,6 +72,6 @@ def _squeeze_all(graph: ImportContext, x: Expr, kept: frozenset[int] = frozenset
 
 
 def _is_undecided(dim: AnyDim) -> bool:
-    """Return whether only a run knows if `dim` is 1."""
+    """Return whether it is known only at run time whether `dim` is 1."""
     sizes = range_of(dim, {})
     return sizes.low <= 1 <= sizes.high and sizes.low != sizes.high

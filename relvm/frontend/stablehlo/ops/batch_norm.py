@@ -16,8 +16,8 @@ from relvm.ir.symbolic import AnyDim, known_sizes
 class _Norm:
     """The operands of a batch normalization, in the dtype in which it is computed.
 
-    x: the operand.
-    vectors: the operands with an element for each feature, in the shape of x with all other sizes 1.
+    x: the tensor to normalize.
+    vectors: the operands with one element for each feature, reshaped to broadcast to x.
     """
 
     def __init__(self, node: Node, tensors: Sequence[int], vectors: Sequence[int]) -> None:
@@ -45,7 +45,7 @@ class _Norm:
         return self.node.cast(self.node.emit(x), self.dtype)
 
     def vector(self, x: Expr) -> Expr:
-        """Return a result with an element for each feature."""
+        """Reshape x, which has one element for each feature, to a vector, and round it to the dtype of the result."""
         return self.node.reshaped(self.rounded(x), (self.row[self.axis],))
 
     def over_others(self, reduce: Callable[..., Expr], x: Expr) -> Expr:
@@ -60,7 +60,7 @@ class _Norm:
 
 @converts("batch_norm_inference")
 def _batch_norm_inference(node: Node) -> Expr:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+    """Returns (x - mean) / sqrt(variance + epsilon) * scale + offset."""
     node.expect_operands(5)
     norm = _Norm(node, (0,), (1, 2, 3, 4))
     (x,), (scale, offset, mean, variance) = norm.tensors, norm.vectors

@@ -24,7 +24,7 @@ _MOST_ULPS = (1 << 64) - 1
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
-    """Only the checks of `check`, and what JAX writes: `shape_assertion`, `Qr` and the product of its reflections."""
+    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes and for QR."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target == "shape_assertion":
@@ -37,7 +37,7 @@ def _custom_call(node: Node) -> Any:
 
 
 def _shape_assertion(node: Node) -> tuple[Expr, ...]:
-    """A check of sizes that JAX exports.  It fails at run time with the message that the program states."""
+    """Convert a check of sizes that JAX exports.  It fails at run time with the message that the program states."""
     message = str(node.attribute("error_message", "the sizes of the arguments do not fit"))
     where = String(f"{node.operation.place}: shape_assertion: {message.partition(' Using the following')[0]}")
     node.importer.builder.emit(BuiltinCall("assert", (node.operands[0], where), type=VOID))
@@ -47,7 +47,7 @@ def _shape_assertion(node: Node) -> tuple[Expr, ...]:
 @converts_complex("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
 @converts("check.expect_eq", "check.expect_close", "check.expect_almost_eq")
 def _expect(node: Node) -> Expr | tuple[Expr, ...]:
-    """The second operand is the expected value."""
+    """Compares the first operand with the expected value, the second operand."""
     return _check(node, node.operation.name, *_operands(node))
 
 
@@ -60,7 +60,7 @@ def _operands(node: Node) -> list[Expr]:
 @converts_complex("check.expect_eq_const", "check.expect_almost_eq_const", "check.eq", "check.almost_eq")
 @converts("check.expect_eq_const", "check.expect_almost_eq_const", "check.eq", "check.almost_eq")
 def _expect_constant(node: Node) -> Expr | tuple[Expr, ...]:
-    """The expected value is an attribute."""
+    """Compares the operand with the expected value, an attribute."""
     value = node.attribute("value")
     if not isinstance(value, Elements):
         raise RelvmFormatError(f"the value is {value!r}, expected dense elements")
@@ -96,13 +96,13 @@ def _check_real(node: Node, name: str, found: Expr, expected: Expr, which: str =
 
 
 def _computable(node: Node, x: Expr) -> Expr:
-    """Return integers of less than a byte as integers of a byte.  Return any other tensor unchanged."""
+    """Convert integers of less than 8 bits to integers of 8 bits.  Return any other tensor unchanged."""
     dtype = x.known_element_type
     return node.cast(x, I8 if dtype.is_signed else U8) if dtype.is_integer and dtype.bits < 8 else x
 
 
 def _unequal(node: Node, x: Expr, y: Expr) -> Expr:
-    """Return where x and y differ.  All NaNs are equal, and so are the two zeros."""
+    """Return a bool tensor that is true where x and y differ.  All NaNs are equal, and so are the two zeros."""
     if not x.known_element_type.is_float:
         return ops.not_equal(x, y)
     if x.known_element_type.is_narrow_float:
@@ -117,7 +117,7 @@ def _both_nan(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 def _far(node: Node, x: Expr, y: Expr) -> Expr:
-    """Return where the difference of x and y exceeds the tolerance."""
+    """Return a bool tensor that is true where the difference of x and y exceeds the tolerance."""
     tolerance = node.attribute("tolerance", _DEFAULT_TOLERANCE)
     if not isinstance(tolerance, float):
         raise RelvmFormatError(f"the tolerance is {tolerance!r}, expected a float")
@@ -131,7 +131,7 @@ def _far(node: Node, x: Expr, y: Expr) -> Expr:
 
 
 def _many_ulps(node: Node, x: Expr, y: Expr) -> Expr:
-    """Return where the number of floats from x to y is outside the limits.
+    """Return a bool tensor that is true where the number of floats from x to y is outside the limits.
 
     This number is infinite if only one of x and y is finite.
     """

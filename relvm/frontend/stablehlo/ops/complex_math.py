@@ -28,12 +28,15 @@ def _wide(node: Node, index: int) -> Complex:
 
 
 def _is_negative(x: Expr) -> Expr:
-    """Return whether x has its sign bit set.  It selects the side of a branch cut that -0.0 is on."""
+    """Return whether the sign bit of x is set.  For -0.0, it selects the side of a branch cut."""
     return ops.less(ops.bit_cast(x, to="i64"), 0)
 
 
 def _function(name: str) -> Callable[[Callable[..., Complex]], Callable[..., Complex]]:
-    """Return a decorator that registers a function of the parts of complex numbers, in f64, as a converter."""
+    """Return a decorator that registers a function of complex numbers as the converter of the operation `name`.
+
+    The function takes the node and the parts of each operand in f64, and returns the parts of the result in f64.
+    """
 
     def declare(function: Callable[..., Complex]) -> Callable[..., Complex]:
         @converts_complex(name)
@@ -50,7 +53,7 @@ def _function(name: str) -> Callable[[Callable[..., Complex]], Callable[..., Com
 
 @converts_complex("iota")
 def _iota(node: Node) -> Tuple:
-    """The real parts are the positions."""
+    """Returns the positions as real parts, with imaginary parts of 0."""
     result = node.operation.results[0]
     real_result = Value(real_type(result.type), result.name)
     convert = converter_for("stablehlo.iota")
@@ -70,7 +73,7 @@ def _multiply(node: Node, x: Complex, y: Complex) -> Complex:
 
 @_function("divide")
 def _divide(node: Node, x: Complex, y: Complex) -> Complex:
-    """By Smith's method, which does not overflow where the result does not."""
+    """Divides by Smith's method, which does not overflow where the result does not."""
     (a, b), (c, d) = x, y
     steep = node.emit(ops.less(ops.abs(c), ops.abs(d)))
     small, large = node.emit(ops.where(steep, c, d)), node.emit(ops.where(steep, d, c))
@@ -199,7 +202,7 @@ def _square(node: Node, x: Complex) -> Complex:
 @_function("tan")
 @_function("chlo.tan")
 def _tan(node: Node, x: Complex) -> Complex:
-    """-i tanh(i x)."""
+    """Returns -i tanh(i x)."""
     return _times_minus_i(node, _tanh(node, _times_i(node, x)))
 
 
@@ -231,13 +234,13 @@ def _times_minus_i(node: Node, x: Complex) -> Complex:
 
 @_function("chlo.asinh")
 def _asinh(node: Node, x: Complex) -> Complex:
-    """-i asin(i x)."""
+    """Returns -i asin(i x)."""
     return _times_minus_i(node, _asin(node, _times_i(node, x)))
 
 
 @_function("chlo.asin")
 def _asin(node: Node, x: Complex) -> Complex:
-    """By the formulas of Hull, Fairgrieve and Tang, Implementing the complex arcsine and arccosine functions, 1997."""
+    """Returns the arcsine.  Source: Hull, Fairgrieve and Tang, Implementing the complex arcsine and arccosine, 1997."""
     real, size = _inverse_parts(node, x)
     angle = node.emit(ops.atan2(x[0], real))
     return angle, ops.where(_is_negative(x[1]), ops.negative(size), size)
@@ -284,7 +287,7 @@ def _inverse_parts(node: Node, z: Complex) -> Complex:
 
 @_function("chlo.atan")
 def _atan(node: Node, x: Complex) -> Complex:
-    """-i atanh(i x)."""
+    """Returns -i atanh(i x)."""
     return _times_minus_i(node, _atanh(node, _times_i(node, x)))
 
 
@@ -351,7 +354,7 @@ def constant_of(node: Node, value: Elements) -> Expr:
 
 @converts_complex("convert")
 def _convert(node: Node) -> Expr:
-    """A real number gets the imaginary part 0.  A complex number loses its imaginary part."""
+    """Converts a real number with the imaginary part 0, and a complex number to a real one by dropping this part."""
     x = node.operands[0]
     target = real_type(node.declared())
     plain = replace(node.operation, results=(Value(target),))
@@ -368,7 +371,7 @@ def _convert(node: Node) -> Expr:
 
 @converts_complex("compare")
 def _compare(node: Node) -> Expr:
-    """Only equality."""
+    """Supports only the comparisons EQ and NE."""
     direction = node.word("comparison_direction", ("EQ", "NE"))
     (a, b), (c, d) = (parts(node, x) for x in node.operands)
     same = ops.logical_and(ops.equal(a, c), ops.equal(b, d))
@@ -377,7 +380,7 @@ def _compare(node: Node) -> Expr:
 
 @converts_complex("dot_general", "dot", "convolution")
 def _product(node: Node) -> Tuple:
-    """Four products of the parts."""
+    """Computes four products of the real and imaginary parts."""
     convert = converter_for(node.operation.name)
     assert convert is not None
     plain = replace(node.operation, results=(Value(real_type(node.declared())),))
@@ -392,7 +395,7 @@ def _product(node: Node) -> Tuple:
 
 @converts_complex("fft")
 def _fft(node: Node) -> Expr:
-    """By products with matrices of roots of unity, along one axis after the other."""
+    """Multiplies by matrices of roots of unity, along one axis after the other."""
     kind = node.word("fft_type", ("FFT", "IFFT", "RFFT", "IRFFT"))
     lengths = node.integers("fft_length")
     rank = len(lengths)

@@ -15,7 +15,7 @@ from relvm.ir.types import TensorType, TupleType, Type
 
 @converts("func.call", "composite")
 def _call(node: Node) -> tuple[Expr, ...]:
-    """A composite becomes a call of the function that decomposes it."""
+    """Calls the function.  A composite becomes a call of the function that decomposes it."""
     name = node.attribute("callee", node.attribute("decomposition"))
     name = name.name if isinstance(name, Symbol) else name
     if not isinstance(name, str):
@@ -38,7 +38,10 @@ def _get_tuple_element(node: Node) -> Expr:
 
 
 def run_block(node: Node, block: Block, args: list[Expr]) -> list[Expr]:
-    """Import a block with the values of its arguments, and return its results.  It can use the values around it."""
+    """Import a block with the given arguments, and return its results.
+
+    The block can also use the values of the block that contains the node.
+    """
     values: dict[Value, Expr] = {**node.values, **dict(zip(block.arguments, args, strict=True))}
     return node.importer.import_block(block, values)
 
@@ -59,7 +62,7 @@ def _if(node: Node) -> tuple[Expr, ...]:
 
 @converts("case")
 def _case(node: Node) -> tuple[Expr, ...]:
-    """An index that is out of range selects the last branch."""
+    """Runs the branch that the index selects: the last one if the index is out of range."""
     node.expect_operands(1)
     branches = [partial(run_block, node, node.block(i, 0), []) for i in range(len(node.operation.regions))]
     if not branches:

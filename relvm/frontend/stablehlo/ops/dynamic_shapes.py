@@ -115,7 +115,7 @@ def padded_dynamically(
 
 @converts("dynamic_pad")
 def _dynamic_pad(node: Node) -> Expr:
-    """The number of elements to add can be known only at run time, but must then not be negative."""
+    """Pads by numbers of elements that can be known only at run time.  These must not be negative."""
     node.expect_operands(5)
     x, value = node.operands[:2]
     low, high, interior = (node.sizes(i) for i in (2, 3, 4))

@@ -96,7 +96,7 @@ def _rsqrt(node: Node) -> Expr:
 
 @converts("not")
 def _not(node: Node) -> Expr:
-    """Logical for i1, bitwise for integers."""
+    """Inverts bools logically, and integers bit by bit."""
     return (ops.logical_not if node.dtype().is_bool else ops.bitwise_not)(node.operands[0])
 
 
@@ -131,7 +131,7 @@ def _arithmetic(name: str, function: Callable[[Expr, Expr], Expr], on_bools: Cal
 
 
 def _divide(x: Expr, y: Expr) -> Expr:
-    """x / y.  An integer divided by 0 is -1, or the largest integer if the type is unsigned, as in XLA."""
+    """Returns x / y.  An integer divided by 0 is -1, or the largest integer if the type is unsigned, as in XLA."""
     if x.known_element_type.is_float:
         return ops.divide(x, y)
     dtype = x.known_element_type
@@ -139,7 +139,7 @@ def _divide(x: Expr, y: Expr) -> Expr:
 
 
 def _remainder(x: Expr, y: Expr) -> Expr:
-    """The remainder with the sign of x.  The remainder of an integer and 0 is the integer, as in XLA."""
+    """Returns the remainder of x / y, with the sign of x.  If y is the integer 0, this is x, as in XLA."""
     if x.known_element_type.is_float:
         return ops.remainder(x, y)
     return ops.where(ops.equal(y, 0), x, ops.remainder(x, y))
@@ -163,7 +163,7 @@ _arithmetic("shift_right_logical", ops.shift_right_logical, None)
 
 @converts("shift_right_arithmetic")
 def _shift_right_arithmetic(node: Node) -> Expr:
-    """The sign bit is repeated, also for unsigned integers."""
+    """Shifts right, and fills the upper bits with copies of the highest bit, also for unsigned integers."""
     x, y = two_operands(node)
     dtype = node.dtype()
     if dtype.is_signed or not dtype.is_integer:
@@ -203,7 +203,7 @@ def total_order_key(node: Node, x: Expr) -> Expr:
 
 @converts("select")
 def _select(node: Node) -> Expr:
-    """The predicate may have rank 0."""
+    """Selects elements by a predicate, which may have rank 0."""
     node.expect_operands(3)
     x, y = unified(node, 1, 2)
     cond = node.operands[0]
@@ -214,7 +214,7 @@ def _select(node: Node) -> Expr:
 
 @converts("clamp")
 def _clamp(node: Node) -> Expr:
-    """The bounds may have rank 0."""
+    """Clamps the elements to bounds, which may have rank 0."""
     node.expect_operands(3)
     low, x, high = node.operands
     shape = node.shape(1)
@@ -231,7 +231,7 @@ def _clamp(node: Node) -> Expr:
 
 @converts("convert")
 def _convert(node: Node) -> Expr:
-    """A float that the integer type cannot represent becomes the nearest integer, and NaN becomes 0."""
+    """Converts elements.  A float that is out of an integer type's range becomes the nearest integer, and NaN 0."""
     return converted(node, node.operands[0], node.result_dtype())
 
 
@@ -259,7 +259,7 @@ def converted(node: Node, x: Expr, dtype: DType) -> Expr:
 
 @converts("bitcast_convert")
 def _bitcast_convert(node: Node) -> Expr:
-    """Between types of different sizes, the last axis consists of the parts of an element, the lowest bits first."""
+    """Reinterprets bits.  If the sizes differ, the last axis contains the parts of an element, lowest bits first."""
     (x,) = node.operands
     source, target = node.dtype(), node.result_dtype()
     if source.bits == target.bits:
@@ -285,7 +285,7 @@ def _bitcast_convert(node: Node) -> Expr:
 
 @converts("reduce_precision")
 def _reduce_precision(node: Node) -> Expr:
-    """Rounded to nearest, ties to even.  Overflow becomes infinity, and underflow zero."""
+    """Rounds to the nearest number of the format, ties to even.  Overflow becomes infinity, and underflow zero."""
     (x,) = node.operands
     exponent, mantissa = node.integer("exponent_bits"), node.integer("mantissa_bits")
     if exponent < 1 or mantissa < 0:
@@ -318,7 +318,7 @@ def _reduce_precision(node: Node) -> Expr:
 
 @converts("chlo.next_after")
 def _next_after(node: Node) -> Expr:
-    """The next float after x in the direction of y."""
+    """Returns the next float after x in the direction of y."""
     x, y = two_operands(node)
     dtype = node.dtype()
     wide_x, wide_y = (node.cast(each, F32) if dtype.is_narrow_float else each for each in (x, y))
@@ -346,5 +346,5 @@ def _optimization_barrier(node: Node) -> tuple[Expr, ...]:
 
 @converts("sdy.sharding_constraint")
 def _sharding_constraint(node: Node) -> Expr:
-    """Ignored, because a program runs on one device."""
+    """Returns the operand.  The sharding is ignored, because a program runs on one device."""
     return node.operands[0]

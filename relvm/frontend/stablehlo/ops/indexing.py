@@ -18,7 +18,7 @@ from relvm.ir.types import TensorType
 
 @converts("gather", "dynamic_gather")
 def _gather(node: Node) -> Expr | tuple[Expr, ...]:
-    """A position is clamped so that the slice is inside the operand."""
+    """Gathers slices at positions that are clamped so that each slice is inside the operand."""
     x, indices = node.operands[:2]
     dims = GatherDimensions(
         node.integers("offset_dims"),

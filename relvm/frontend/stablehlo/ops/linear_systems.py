@@ -22,7 +22,7 @@ from relvm.ir.types import TensorType
 @converts("triangular_solve")
 @converts_complex("triangular_solve")
 def _triangular_solve(node: Node) -> Expr:
-    """By substitution.  The triangle that is not used is not read."""
+    """Solves the system by substitution.  The other triangle of the matrix is not read."""
     node.expect_operands(2)
     matrix, right_side = ([_computable(node, x) for x in flattened_parts(node, [operand])] for operand in node.operands)
     shape, target = matrix[0].tensor_type.known_shape, right_side[0].tensor_type.known_shape
@@ -55,7 +55,7 @@ def _triangular_solve(node: Node) -> Expr:
 
 @converts("cholesky")
 def _cholesky(node: Node) -> Expr:
-    """The other triangle of the result is 0.  The result is NaN if the matrix is not positive definite."""
+    """Returns a triangular matrix with zeros in the other triangle, or NaN if the operand is not positive definite."""
     node.expect_operands(1)
     x = _computable(node, node.operands[0])
     _expect_square(node, x)
@@ -65,7 +65,7 @@ def _cholesky(node: Node) -> Expr:
 
 
 def qr_decomposition(node: Node) -> tuple[Expr, ...]:
-    """The custom call `Qr`, which JAX writes for the decomposition by Householder reflections."""
+    """Convert the custom call `Qr`, which JAX writes for the decomposition by Householder reflections."""
     node.expect_operands(1)
     matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
     types = [x.tensor_type for x in matrix]
@@ -76,7 +76,7 @@ def qr_decomposition(node: Node) -> tuple[Expr, ...]:
 
 
 def householder_product(node: Node) -> Expr:
-    """The custom call `ProductOfElementaryHouseholderReflectors`, which JAX writes for the factor Q."""
+    """Convert the custom call `ProductOfElementaryHouseholderReflectors`, which JAX writes for the factor Q."""
     node.expect_operands(2)
     matrix, factors = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
     types = [x.tensor_type for x in matrix]
@@ -93,7 +93,7 @@ def _expect_square(node: Node, x: Expr) -> None:
 
 
 def _computable(node: Node, x: Expr) -> Expr:
-    """Return x in a dtype in which kernels compute: f32 or f64."""
+    """Return x in f32 or f64, the dtypes that the kernels of this module support."""
     dtype = x.known_element_type
     if not dtype.is_float:
         raise RelvmTypeError(f"expected floats or complex numbers, got {dtype}")

@@ -14,7 +14,7 @@ from relvm.ir.symbolic import AnyDim
 
 @converts("dot_general")
 def _dot_general(node: Node) -> Expr:
-    """Operands of different types are converted to the type of the result first."""
+    """Multiplies tensors.  Operands of different types are first converted to the type of the result."""
     node.expect_operands(2)
     dims = DotDimensions(
         node.integers("lhs_batching_dimensions"),
@@ -27,7 +27,7 @@ def _dot_general(node: Node) -> Expr:
 
 @converts("dot")
 def _dot_of_matrices(node: Node) -> Expr:
-    """Products of vectors and matrices.  StableHLO has replaced this operation by `dot_general`."""
+    """Multiplies vectors and matrices.  StableHLO has replaced this operation by `dot_general`."""
     node.expect_operands(2)
     return _dot(node, DotDimensions((), (), (len(node.shape()) - 1,), (0,)))
 
@@ -71,7 +71,7 @@ def _layout(node: Node, kind: str, first: str, second: str) -> tuple[int, ...]:
 
 @converts("convolution", "dynamic_conv")
 def _convolution(node: Node) -> Expr:
-    """In any layout, with strides, dilations, groups and reversed windows."""
+    """Supports any layout, strides, dilations, groups and reversed windows."""
     x, w = node.operands[:2]
     rank = len(node.shape())
     spatial = rank - 2

@@ -9,7 +9,7 @@ from relvm.ir.expr import Expr
 
 @converts("uniform_quantize")
 def _uniform_quantize(node: Node) -> Expr:
-    """From floats, or from another quantized type.  Rounded to the nearest integer, ties to even, and clamped."""
+    """Quantizes floats, or another quantized type: rounds to the nearest integer, ties to even, and clamps."""
     node.expect_operands(1)
     x = dequantized(node, node.operands[0], node.operation.operands[0].type)
     return quantized(node, node.emit(x), node.declared())

@@ -16,7 +16,7 @@ refuses("its numbers depend on the implementation; use rng_bit_generator", "rng"
 
 @converts("rng_bit_generator")
 def _rng_bit_generator(node: Node) -> tuple[Expr, Expr]:
-    """With THREE_FRY and PHILOX.  DEFAULT is PHILOX, as in XLA on CPUs.  The results are those of XLA."""
+    """Supports THREE_FRY and PHILOX, with the results of XLA.  DEFAULT is PHILOX, as in XLA on CPUs."""
     node.expect_operands(1)
     algorithm = node.word("rng_algorithm", ("DEFAULT", "THREE_FRY", "PHILOX"))
     state, shape, dtype = node.operands[0], node.static_shape(1), node.result_dtype(1)
@@ -101,7 +101,7 @@ def _philox(node: Node, state: Expr, shape: tuple[int, ...], is_wide: bool) -> t
 
 
 def _sum(node: Node, low: Expr, high: Expr, x: Expr) -> tuple[Expr, Expr]:
-    """Return the low and the high word of the sum of a number of 128 bits and x."""
+    """Add x to the number of 128 bits that consists of `low` and `high`.  Return both words of the sum."""
     total = node.emit(ops.add(low, x))
     carry = ops.cast(ops.less(total, low), to="u64")
     return total, node.emit(ops.add(high, carry))

@@ -90,7 +90,7 @@ def _same_shape(node: Node, *indices: int) -> list[Expr]:
 
 
 def _grouped(node: Node, found: Expr | tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Return the results of an operation from their parts."""
+    """Return the results of an operation, with the parts of complex results combined."""
     return tuple(regrouped(node, [value.type for value in node.operation.results], node.as_tuple(found)))
 
 
@@ -107,7 +107,7 @@ def _result_dtypes(node: Node) -> list[DType]:
 
 
 def _promoted(node: Node, xs: Sequence[Expr], dtypes: Sequence[DType]) -> list[Expr]:
-    """Return tensors in the dtypes in which a region computes."""
+    """Convert each tensor in `xs` to the dtype in which the region computes."""
     if len(xs) != len(dtypes):
         raise RelvmFormatError(f"expected {len(xs)} results, got {len(dtypes)}")
     return [node.cast(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
@@ -123,7 +123,7 @@ def _results(types: Sequence[TensorType]) -> Type:
 
 @converts("reduce")
 def _reduce(node: Node) -> Expr | tuple[Expr, ...]:
-    """With any reducer.  Sums, products, minima and maxima are reduced as such, in an unspecified order."""
+    """Supports any reducer.  Sums, products, minima and maxima become relvm's reductions, of unspecified order."""
     inputs, inits = halves(node)
     shape = inputs[0].tensor_type.known_shape
     axes = node.integers("dimensions")
@@ -157,7 +157,7 @@ def window_of(node: Node, rank: int) -> Window:
 
 @converts("reduce_window")
 def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
-    """With any reducer.  Padding has the initial values."""
+    """Supports any reducer.  Padding has the initial values."""
     inputs, inits = halves(node)
     shape = inputs[0].tensor_type.known_shape
     window = window_of(node, len(shape))
@@ -195,7 +195,7 @@ def _select_and_scatter(node: Node) -> Expr | tuple[Expr, ...]:
 
 @converts("scatter")
 def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
-    """Updates outside the operand are ignored.  Updates of the same element are combined in row-major order."""
+    """Ignores updates outside the operand, and combines updates of the same element in row-major order."""
     count = (len(node.operands) - 1) // 2
     if count < 1 or len(node.operands) != 2 * count + 1:
         raise RelvmFormatError(f"expected operands, indices and as many updates, got {len(node.operands)} operands")
@@ -221,7 +221,7 @@ def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
 
 @converts("sort")
 def _sort(node: Node) -> Expr | tuple[Expr, ...]:
-    """With any comparator.  The sort is always stable."""
+    """Supports any comparator.  The sort is always stable."""
     xs = _same_shape(node, *range(len(node.operands)))
     shape = xs[0].tensor_type.known_shape
     axis = node.integer("dimension", -1)
@@ -267,7 +267,7 @@ def _map(node: Node) -> Expr | tuple[Expr, ...]:
 
 @converts("chlo.top_k")
 def _top_k(node: Node) -> tuple[Expr, ...]:
-    """In descending order.  Floats have the total order of IEEE 754: NaN is the largest, and -NaN the least."""
+    """Returns elements in descending order.  Floats have IEEE 754's total order: NaN is the largest, -NaN the least."""
     x, k = node.operands[0], node.integer("k")
     shape = (*node.shape()[:-1], k)
     dtype = node.dtype()

@@ -29,7 +29,7 @@ def _iota(node: Node) -> Expr:
 
 
 def iota_along(node: Node, axis: int, shape: tuple[AnyDim, ...]) -> Expr:
-    """Return a tensor whose elements are their positions along an axis."""
+    """Return a tensor in which each element is equal to its own position along an axis."""
     if not 0 <= axis < len(shape):
         raise RelvmFormatError(f"iota_dimension is {axis}, expected 0 to {len(shape) - 1}")
     numbers = node.emit(ops.iota(Shape((shape[axis],))))
@@ -117,7 +117,7 @@ def _slice(node: Node) -> Expr:
 
 @converts("pad")
 def _pad(node: Node) -> Expr:
-    """With interior padding, and negative padding that removes elements."""
+    """Supports interior padding, and negative padding, which removes elements."""
     rank = len(node.shape())
     low, high, interior = (
         node.integers(name, rank) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")

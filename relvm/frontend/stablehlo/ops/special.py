@@ -26,12 +26,12 @@ def _declare(name: str, function: Callable[[Emit, Expr], Expr]) -> None:
 
 
 def _cosh(emit: Emit, x: Expr) -> Expr:
-    """e^(x + log(1/2)) + e^(log(1/2) - x), which does not overflow where the result is finite."""
+    """Return e^(x + log(1/2)) + e^(log(1/2) - x), which does not overflow where the result is finite."""
     return ops.add(ops.exp(ops.add(x, _LOG_HALF)), ops.exp(ops.subtract(_LOG_HALF, x)))
 
 
 def _sinh(emit: Emit, x: Expr) -> Expr:
-    """e^(x + log(1/2)) - e^(log(1/2) - x), and a formula with expm1 where |x| < 1."""
+    """Return e^(x + log(1/2)) - e^(log(1/2) - x), or a formula with expm1 where |x| < 1."""
     large = ops.subtract(ops.exp(ops.add(x, _LOG_HALF)), ops.exp(ops.subtract(_LOG_HALF, x)))
     m = emit(ops.expm1(x))
     small = ops.multiply(ops.add(m, ops.divide(m, ops.add(m, 1.0))), 0.5)

@@ -178,7 +178,7 @@ def _rrelu(
 
 @converts("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 def _dropout(node: Node, input: Expr, p: float, train: bool) -> Expr:
-    """Only in inference, or with probability 0."""
+    """Supported only in inference, or with probability 0, where it returns its argument."""
     if train and p != 0:
         raise RelvmUnsupportedError("random numbers are not supported (train is true)")
     return input

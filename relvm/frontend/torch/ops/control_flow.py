@@ -123,7 +123,7 @@ def _loop(
 
 
 def _state_type(type_: Type | None) -> Type:
-    """Return the type of a value that a loop carries: a scalar has no known value."""
+    """Return the type of a value that a loop carries: for a scalar, the type without a known value."""
     assert type_ is not None
     return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
 
@@ -144,7 +144,7 @@ def _while_loop(
 
 
 def _element(node: Node, x: Expr, at: Expr, axis: int = 0) -> Expr:
-    """Return the slice of x at a position, a scalar."""
+    """Return the slice of x at the scalar position `at` along an axis."""
     shape = shape_of(x)
     position = node.emit(ops.to_tensor(at, dtype="i64"))
     found = node.emit(ops.gather(x, position, axis=axis))
@@ -234,7 +234,7 @@ def _output_types(node: Node, graph: Graph, first: int) -> list[TensorType]:
 
 @converts("higher_order.associative_scan")
 def _associative_scan(node: Node, combine: Graph, xs: Any, additional: Any = ()) -> tuple[Any, ...]:
-    """Along the first axis, in order."""
+    """Becomes a loop along the first axis, which combines the elements in order."""
     inputs, others = _operands(xs), _operands(additional)
     count = shape_of(inputs[0])[0]
     first = [node.emit(selected(node, x, 0, 0)) for x in inputs]
@@ -253,7 +253,7 @@ def _associative_scan(node: Node, combine: Graph, xs: Any, additional: Any = ())
 
 @converts("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph")
 def _wrapped(node: Node, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """The graph is imported in place.  Autocast must be off."""
+    """Imports the graph in place of the call.  Autocast must be off."""
     for at, arg in enumerate(args):
         if isinstance(arg, Graph):
             rest = args[at + 1 :]
@@ -274,7 +274,7 @@ def _called(node: Node, graph: Graph, *args: Any, **kwargs: Any) -> tuple[Any, .
 
 @converts("higher_order.with_effects")
 def _with_effects(node: Node, token: Expr, operator: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """The order of effects is that of the nodes, so that the token is not used."""
+    """Applies the operator.  The token is not used, because effects happen in the order of the nodes."""
     name = operator.removeprefix("torch.ops.")
     convert = converter_for(name)
     if convert is None:
@@ -288,14 +288,14 @@ def _with_effects(node: Node, token: Expr, operator: str, *args: Any, **kwargs: 
 
 @converts("item", "_local_scalar_dense")
 def _item(node: Node, self: Expr) -> Any:
-    """An integer becomes a symbolic size."""
+    """Returns the only element.  An integer becomes a symbolic size."""
     value = node.emit(ops.to_scalar(node.reshaped(self, ())))
     return _as_size(node, value)
 
 
 @converts("_assert_scalar", "_assert_async.msg", "_assert_async")
 def _assert_scalar(node: Node, self: Any, assert_msg: str = "assertion failed") -> tuple[Expr, ...]:
-    """A false condition ends the run with an error."""
+    """Ends the run with an error if the condition is false."""
     if isinstance(self, Expr) and isinstance(self.type, TensorType):
         self = node.emit(ops.to_scalar(node.reshaped(node.cast(self, BOOL), ())))
     if isinstance(self, bool | int):
@@ -335,7 +335,7 @@ def _constrain_range(node: Node, size: Any, *, min: Any = None, max: Any = None)
 
 @converts("_assert_tensor_metadata")
 def _assert_metadata(node: Node, a: Expr, *args: Any, **kwargs: Any) -> tuple[Expr, ...]:
-    """Checked when the program is exported."""
+    """Does nothing, because PyTorch checks the metadata when it exports the program."""
     return ()
 
 

@@ -84,7 +84,7 @@ _constant_of(1, "ones")
 
 @converts("empty_permuted", "empty_strided", "new_empty_strided")
 def _empty(node: Node, *args: Any, **kwargs: Any) -> Expr:
-    """The elements are 0."""
+    """Returns zeros."""
     return node.full(0, node.out_shape(), node.out_dtype())
 
 

@@ -18,7 +18,7 @@ from relvm.ir.types import TensorType
 
 
 def float_argument(node: Node, x: Expr) -> Expr:
-    """Return the argument of a function of real numbers: integers and bools become floats of the result's dtype."""
+    """Return x as the argument of a function of real numbers.  Integers and bools get the float dtype of the result."""
     return node.wide(x if x.known_element_type.is_float else node.cast(x, node.out_dtype()))
 
 
@@ -64,7 +64,7 @@ _real(lambda x: ops.multiply(x, 180 / math.pi), "rad2deg")
 
 
 def is_nan(x: Expr) -> Expr:
-    """Return where a float tensor is NaN."""
+    """Return a bool tensor that is true where x, a float tensor, is NaN."""
     return ops.not_equal(x, x)
 
 
@@ -92,7 +92,7 @@ def _logit(node: Node, self: Expr, eps: float | None = None) -> Expr:
 
 
 def _rounding(function: Callable[[Expr], Expr], *names: str) -> None:
-    """Declare a function that returns integers unchanged."""
+    """Register `function`, which rounds floats, as the converter of operators that return integers unchanged."""
 
     @converts(*names)
     def convert(node: Node, self: Expr) -> Expr:
@@ -153,7 +153,7 @@ def _square(node: Node, self: Expr) -> Expr:
 
 @converts("sign", "sgn")
 def _sign(node: Node, self: Expr) -> Expr:
-    """NaN has the sign 0."""
+    """Returns the sign of each element.  NaN has the sign 0."""
     dtype = self.known_element_type
     if dtype.is_bool:
         return self
@@ -239,7 +239,7 @@ def _bitwise_not(node: Node, self: Expr) -> Expr:
 
 
 def as_bool(node: Node, x: Any) -> Expr:
-    """Return whether the elements differ from 0."""
+    """Return a bool tensor that is true where the elements of x differ from 0."""
     if not isinstance(x, Expr):
         return node.number(bool(x), BOOL)
     return node.cast(x, BOOL)
@@ -342,7 +342,7 @@ def floor_quotient(node: Node, x: Expr, y: Expr) -> Expr:
 
 @converts("div.Tensor_mode", "div.Scalar_mode", "divide.Tensor_mode", "divide.Scalar_mode")
 def _div_mode(node: Node, self: Any, other: Any, *, rounding_mode: str | None) -> Expr:
-    """An integer that is divided by 0 gives an undefined result instead of an error."""
+    """Divides, and rounds as stated.  The quotient of an integer and 0 is undefined instead of an error."""
     x, y = wide_operands(node, self, other)
     if rounding_mode == "floor":
         return floor_quotient(node, x, y)
@@ -359,7 +359,7 @@ def _floor_divide(node: Node, self: Any, other: Any) -> Expr:
 
 @converts("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
 def _remainder(node: Node, self: Any, other: Any) -> Expr:
-    """The result has the sign of the divisor.  The remainder of an integer and 0 is undefined instead of an error."""
+    """Returns a remainder with the sign of the divisor.  That of an integer and 0 is undefined instead of an error."""
     x, y = (node.emit(each) for each in wide_operands(node, self, other))
     if not x.known_element_type.is_float:
         return ops.modulo(x, y)
@@ -639,7 +639,7 @@ def _clamp_max(node: Node, self: Expr, max: Any) -> Expr:
 
 
 def _greatest_common_divisor(node: Node, x: Expr, y: Expr) -> Expr:
-    """Euclid's algorithm as a loop, until all elements are done."""
+    """Return the greatest common divisors of x and y, by a loop that runs Euclid's algorithm on all elements."""
     from relvm.ir.expr import Tuple
     from relvm.ir.types import TensorType, TupleType
 

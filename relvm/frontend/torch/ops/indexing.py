@@ -60,7 +60,7 @@ def _gather(node: Node, self: Expr, dim: int, index: Expr, *, sparse_grad: bool 
 
 
 def _cut_to(node: Node, x: Expr, shape: Sequence[AnyDim], axis: int) -> Expr:
-    """Return the first elements of x along all axes but one, as many as `shape` states."""
+    """Cut x to the sizes in `shape` along all axes except `axis`."""
     for other, (size, wanted) in enumerate(zip(shape_of(x), shape, strict=True)):
         if other != axis and size != wanted:
             x = node.emit(sliced(node, x, other, 0, wanted))
@@ -184,7 +184,12 @@ def _front(node: Node, x: Expr, axes: Sequence[int]) -> tuple[Expr, list[int]]:
 def _index_rows(
     node: Node, x: Expr, indices: Sequence[Expr | None], axes: Sequence[int]
 ) -> tuple[Expr, tuple[AnyDim, ...]]:
-    """Return the rows of indices for gather_nd, and the shape to which the indices are broadcast."""
+    """Broadcast the indices to a common shape, and stack them along a new last axis, as gather_nd expects them.
+
+    Return the stacked indices, and the common shape.
+
+    axes: the axes of x that have an index in `indices`.
+    """
     from relvm.ir.type_rules import broadcast_dims
 
     chosen = [index for axis in axes if (index := indices[axis]) is not None]
@@ -218,7 +223,7 @@ def _is_adjacent(axes: Sequence[int]) -> bool:
 
 
 def _with_index_axes(node: Node, x: Expr, axes: Sequence[int], rank: int) -> Expr:
-    """Move the first `rank` axes, those of the indices, to the place of adjacent indexed axes."""
+    """If the indexed axes are adjacent, move the first `rank` axes of x, those of the indices, to their position."""
     if not _is_adjacent(axes) or axes[0] == 0:
         return x
     total = len(shape_of(x))
@@ -308,7 +313,10 @@ def scattered(node: Node, x: Expr, dim: int, index: Expr, updates: Expr, reducti
 
 
 def _element_rows(node: Node, index: Expr, axis: int) -> Expr:
-    """Return the position of each element of an index: its own position, with `index` along the axis."""
+    """Return, for each element of `index`, the position in a tensor that it denotes, along a new last axis.
+
+    The position is that of the element itself, except along `axis`, where it is the element's value.
+    """
     shape = shape_of(index)
     columns = []
     for other, size in enumerate(shape):
@@ -347,7 +355,7 @@ def _scatter_add(node: Node, self: Expr, dim: int, index: Expr, src: Expr) -> Ex
 
 
 def _counts(node: Node, x: Expr, dim: int, index: Expr) -> Expr:
-    """Return for each element the number of updates."""
+    """Return, for each element of x, the number of updates that `index` directs to it."""
     ones, zeros = node.full(1, shape_of(index), I64), node.full(0, shape_of(x), I64)
     return node.emit(scattered(node, zeros, dim, index, ones, "add"))
 
@@ -515,7 +523,7 @@ def _put(node: Node, self: Expr, index: Expr, source: Expr, accumulate: bool = F
 
 @converts("masked_scatter")
 def _masked_scatter(node: Node, self: Expr, mask: Expr, source: Expr) -> Expr:
-    """The elements of the source replace the elements where the mask is true, in order."""
+    """Replaces the elements where the mask is true by the elements of the source, in order."""
     shape = shape_of(self)
     total = product(shape)
     flags = node.reshaped(node.broadcast(mask, shape), (total,))
@@ -535,7 +543,7 @@ def _one_hot(node: Node, self: Expr, num_classes: AnyDim = -1) -> Expr:
 
 @converts("repeat_interleave.Tensor")
 def _repeat_interleave(node: Node, repeats: Expr, *, output_size: Any = None) -> Expr:
-    """The positions of elements that are repeated: position i, repeats[i] times."""
+    """Returns the positions of repeated elements: position i, repeats[i] times."""
     ends = node.emit(ops.cumsum(node.cast(repeats, I64), axis=0))
     count = _as_dim(node, node.emit(ops.sum(node.cast(repeats, I64))))
     numbers = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
@@ -564,7 +572,7 @@ def _bincount(node: Node, self: Expr, weights: Expr | None = None, minlength: An
 
 
 def _as_dim(node: Node, x: Expr) -> AnyDim:
-    """Return an element as a new dimension variable."""
+    """Return a new dimension variable whose value is the only element of x."""
     importer = node.importer
     count = importer.new_dim("count")
     vector = node.emit(ops.reshape(x, Shape((1,))))
@@ -574,7 +582,7 @@ def _as_dim(node: Node, x: Expr) -> AnyDim:
 
 @converts("nonzero_static")
 def _nonzero_static(node: Node, self: Expr, *, size: AnyDim, fill_value: int = -1) -> Expr:
-    """The positions of the first `size` elements that differ from 0, and `fill_value` for missing ones."""
+    """Returns the positions of the first `size` elements that differ from 0, and `fill_value` for missing ones."""
     shape = shape_of(self)
     flags = node.reshaped(node.cast(self, BOOL), (product(shape),))
     number = node.emit(ops.subtract(ops.cumsum(node.cast(flags, I64), axis=0), 1))

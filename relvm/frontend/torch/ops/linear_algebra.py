@@ -50,7 +50,7 @@ def _singular(node: Node, lu: Expr) -> Expr:
 
 @converts("linalg_cholesky_ex")
 def _cholesky_ex(node: Node, self: Expr, *, upper: bool = False, check_errors: bool = False) -> tuple[Expr, Expr]:
-    """The result is NaN if the matrix is not positive definite."""
+    """Returns NaN if the matrix is not positive definite."""
     result = node.emit(_cholesky(node, self, upper))
     values = _diagonal_of(node, result)
     return result, _first_failure(node, ops.logical_not(ops.greater(values, 0)))
@@ -111,7 +111,7 @@ def _identity(node: Node, x: Expr) -> Expr:
 
 
 def decomposed(node: Node, a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """Return the LU decomposition of matrices: L and U, exchanges, the order of the rows, and signs (`lu_kernel`)."""
+    """Return the four results of `lu_kernel` for matrices: L and U, exchanges, the order of the rows, and signs."""
     type_ = a.tensor_type
     *batch, rows, columns = shape_of(a)
     count: AnyDim = min(known_int(rows, "the size of a matrix"), known_int(columns, "the size of a matrix"))
@@ -132,7 +132,7 @@ def _gathered_rows(node: Node, x: Expr, order: Expr) -> Expr:
 
 
 def _solved(node: Node, lu: Expr, order: Expr, b: Expr) -> Expr:
-    """Return the solution of systems whose matrices are decomposed."""
+    """Return the solution of linear systems.   lu, order: the decomposition of their matrices (see `decomposed`)."""
     from relvm.ir.type_rules import broadcast_dims
 
     batch = broadcast_dims("solve", (shape_of(lu)[:-2], shape_of(b)[:-2]))
@@ -144,7 +144,7 @@ def _solved(node: Node, lu: Expr, order: Expr, b: Expr) -> Expr:
 
 @converts("linalg_inv_ex")
 def _inv_ex(node: Node, A: Expr, *, check_errors: bool = False) -> tuple[Expr, Expr]:
-    """The result contains infinity or NaN if the matrix is singular."""
+    """Returns infinity or NaN in some elements if the matrix is singular."""
     lu, _, order, _ = decomposed(node, A)
     return _solved(node, lu, order, _identity(node, A)), _singular(node, lu)
 
@@ -213,7 +213,7 @@ def _lu(node: Node, A: Expr, *, pivot: bool = True) -> tuple[Expr, Expr, Expr]:
 
 
 def _numbers(node: Node, x: Expr) -> tuple[Expr, Expr]:
-    """Return the numbers of the rows and of the columns of matrices."""
+    """Return the row numbers and the column numbers of matrices, as tensors that broadcast to their shape."""
     rows, columns = shape_of(x)[-2:]
     return node.reshaped(node.emit(ops.iota(Shape((rows,)))), (rows, 1)), node.emit(ops.iota(Shape((columns,))))
 
@@ -323,7 +323,7 @@ def _pdist(node: Node, self: Expr, p: float = 2.0) -> Expr:
 
 @converts("_linalg_check_errors")
 def _check_errors(node: Node, info: Expr, api_name: str, *, is_matrix: bool) -> tuple[Expr, ...]:
-    """A decomposition that failed ends the run with an error."""
+    """Ends the run with an error if a decomposition has failed."""
     total = node.emit(ops.max(node.cast(info, I64))) if shape_of(info) else node.cast(info, I64)
     check_true(node, node.emit(ops.to_scalar(node.emit(ops.equal(total, 0)))), f"{api_name}: a matrix is singular")
     return ()

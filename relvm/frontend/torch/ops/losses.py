@@ -16,7 +16,7 @@ from relvm.ir.symbolic import AnyDim, product
 
 
 def reduced(node: Node, losses: Expr, reduction: int) -> Expr:
-    """Return losses as they are (0), their mean (1) or their sum (2)."""
+    """Return the losses themselves if `reduction` is 0, their mean if it is 1, or their sum if it is 2."""
     losses = node.emit(losses)
     if reduction == 0 or not shape_of(losses):
         return losses

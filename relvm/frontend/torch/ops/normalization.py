@@ -13,7 +13,7 @@ from relvm.ir.symbolic import AnyDim, product
 
 
 def _per_channel(node: Node, x: Expr, rank: int, dtype: Any) -> Expr:
-    """Return a vector of channels in a shape that broadcasts to (batch, channels, ...)."""
+    """Reshape a vector with one element for each channel, to broadcast to (batch, channels, ...) of rank `rank`."""
     return node.reshaped(node.cast(x, dtype), (shape_of(x)[0], *(1,) * (rank - 2)))
 
 
@@ -29,7 +29,7 @@ def _inverse_root(node: Node, variance: Expr, eps: float) -> Expr:
 
 
 def _affine(node: Node, x: Expr, weight: Expr | None, bias: Expr | None, shape: Sequence[AnyDim]) -> Expr:
-    """Return x * weight + bias, whose parameters are reshaped first."""
+    """Return x * weight + bias, with the weight and the bias reshaped to `shape`.  Either can be None."""
     dtype = x.known_element_type
     if weight is not None:
         x = ops.multiply(x, node.reshaped(node.cast(weight, dtype), shape))
@@ -194,7 +194,7 @@ def _batch_norm(
     eps: float,
     cudnn_enabled: bool = False,
 ) -> Expr:
-    """In training, the running mean and variance are changed in place."""
+    """In training, it updates the running mean and variance in place."""
     return _native_batch_norm(node, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -210,7 +210,7 @@ def _native_batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> tuple[Expr, Expr, Expr]:
-    """In training, the running mean and variance are changed in place."""
+    """In training, it updates the running mean and variance in place."""
     if not training:
         return _inference(node, input, weight, bias, running_mean, running_var, eps)
     result, saved, inverse, mean, variance = _trained(

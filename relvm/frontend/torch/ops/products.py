@@ -127,7 +127,7 @@ def _linear(node: Node, input: Expr, weight: Expr, bias: Expr | None = None) -> 
 
 @converts("bilinear")
 def _bilinear(node: Node, input1: Expr, input2: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
-    """sum over i and j of x[i] * w[o, i, j] * y[j]."""
+    """Returns the sum over i and j of x[i] * w[o, i, j] * y[j] for each o."""
     x, y, w = node.wide(input1), node.wide(input2), node.wide(weight)
     outputs, m, n = shape_of(w)
     batch = shape_of(x)[:-1]
@@ -140,7 +140,7 @@ def _bilinear(node: Node, input1: Expr, input2: Expr, weight: Expr, bias: Expr |
 
 @converts("einsum", may_view=True)
 def _einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: Any = None) -> Expr:
-    """The operands are multiplied from left to right."""
+    """Multiplies the operands from left to right."""
     terms, result = _labels(equation, [len(shape_of(x)) for x in tensors])
     operands = [_with_distinct_labels(node, node.wide(x), term) for x, term in zip(tensors, terms, strict=True)]
     sizes: dict[str, AnyDim] = {}
@@ -178,7 +178,7 @@ def _labels(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _with_distinct_labels(node: Node, x: Expr, labels: str) -> tuple[Expr, str]:
-    """Return an operand in which an axis, a diagonal, replaces axes of the same label."""
+    """Replace the axes of x with the same label by one axis, their diagonal.  Return the result and its labels."""
     for label in labels:
         if labels.count(label) > 1:
             first = labels.index(label)
@@ -372,9 +372,10 @@ def _causal_mask(node: Node, rows: AnyDim, columns: AnyDim) -> Expr:
 
 
 def _with_sizes(node: Node, x: Expr, sizes: Sequence[AnyDim | None]) -> Expr:
-    """Return x, whose last sizes are equal to the given ones or 1.
+    """Return x with the given sizes as its last sizes.  A size that is 1, or is given as 1 or None, stays.
 
-    If a size of x is another symbol, such as the lengths of two caches, it is checked at run time.
+    If a size of x is a symbol that differs from the given size, their equality is checked at run time.  An example
+    is the lengths of two caches.
     """
     shape = list(shape_of(x))
     for axis, size in zip(range(-1, -len(shape) - 1, -1), reversed(sizes), strict=False):
@@ -386,7 +387,7 @@ def _with_sizes(node: Node, x: Expr, sizes: Sequence[AnyDim | None]) -> Expr:
 def attention(
     node: Node, query: Expr, key: Expr, value: Expr, mask: Expr | None, is_causal: bool, scale: float | None
 ) -> Expr:
-    """Return scaled dot-product attention.  A query that may see no key gives 0."""
+    """Return scaled dot-product attention.  The result for a query whose keys are all masked is 0."""
     dtype = query.known_element_type
     q, k, v = node.wide(query), node.wide(key), node.wide(value)
     *batch, queries, _ = shape_of(q)
@@ -464,7 +465,7 @@ def _flash_attention(
     scale: float | None = None,
     return_debug_mask: bool = False,
 ) -> tuple[Any, ...]:
-    """Only the first result."""
+    """Computes only the first result."""
     if dropout_p:
         raise RelvmUnsupportedError("random numbers are not supported (dropout_p is not 0)")
     result = attention(node, query, key, value, attn_mask, is_causal, scale)

@@ -23,7 +23,7 @@ def _cell_parameters(
 
 
 def _reordered(node: Node, x: Expr, order: Sequence[int], size: int) -> Expr:
-    """Return the gates, groups of `size` rows, in another order."""
+    """Return x with its gates, which are groups of `size` rows, in the order `order`."""
     if list(order) == list(range(len(order))):
         return x
     rows = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in order]).astype(np.int64)

@@ -85,7 +85,7 @@ def _aminmax(node: Node, self: Expr, *, dim: int | None = None, keepdim: bool = 
 
 
 def _first_extreme(node: Node, x: Expr, axis: int, keepdim: bool, *, largest: bool) -> Expr:
-    """Return the position of the first extreme element along an axis.  NaN is the extreme element."""
+    """Return the position of the first extreme element along an axis.  If there is a NaN, this is the first NaN."""
     if x.known_element_type.is_bool:
         x = node.cast(x, I64)
     x = node.emit(node.wide(x))
@@ -145,7 +145,7 @@ def _all(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Exp
 
 
 def _truth(node: Node, x: Expr, axes: tuple[int, ...], keepdim: bool, *, largest: bool) -> Expr:
-    """Return whether one element, or all elements, differ from 0.  For no elements: false and true."""
+    """Return whether any element (`largest`) or every element (not `largest`) along axes differs from 0."""
     flags = node.cast(as_bool(node, x), I64)
     if not shape_of(x):
         return node.cast(flags, BOOL)
@@ -266,9 +266,11 @@ def _cumprod(node: Node, self: Expr, dim: int, *, dtype: Any = None) -> Expr:
 
 
 def scan_along(node: Node, x: Expr, axis: int, combine: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Return the results of an associative function along an axis, by doubling distances.
+    """Return the cumulative results of an associative function along an axis.
 
-    combine: combines earlier elements with later ones.
+    The number of steps is logarithmic: in each step, the distance of the combined elements doubles.
+
+    combine: the function, called with the earlier and the later elements.
     """
     size = known_int(shape_of(x)[axis], "the size of the axis")
     step = 1
@@ -292,7 +294,7 @@ def _logcumsumexp(node: Node, self: Expr, dim: int) -> Expr:
 def _cumulative_extreme(largest: bool, *names: str) -> None:
     @converts(*names)
     def convert(node: Node, self: Expr, dim: int) -> tuple[Expr, Expr]:
-        """The position is that of the last extreme element so far."""
+        """Returns the extreme elements so far, and the position of the last of these elements."""
         shape = shape_of(self)
         if not shape:
             return self, node.full(0, (), I64)
@@ -401,7 +403,7 @@ def _msort(node: Node, self: Expr) -> Expr:
 def _topk(
     node: Node, self: Expr, k: AnyDim, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Expr, Expr]:
-    """Sorted in any case.  Of equal elements, the first ones are taken."""
+    """Returns sorted elements in any case.  Of equal elements, the first ones are taken."""
     if not shape_of(self):
         return self, node.full(0, (), I64)
     axis = axis_of(dim, len(shape_of(self)))
@@ -426,7 +428,10 @@ def _kthvalue(node: Node, self: Expr, k: AnyDim, dim: int = -1, keepdim: bool = 
 
 
 def _median(node: Node, x: Expr, axis: int, keepdim: bool, *, ignores_nan: bool) -> tuple[Expr, Expr]:
-    """Return the lower median along an axis and its position.  NaN counts as the largest, or is the result."""
+    """Return the lower median along an axis and its position.
+
+    ignores_nan: whether to ignore NaN.  If not, the result is NaN if an element is NaN.
+    """
     shape = shape_of(x)
     size = known_int(shape[axis], "the size of the axis")
     order = sorted_positions(node, x, axis, size, largest=False)
@@ -476,7 +481,7 @@ def _searchsorted(
     side: Any = None,
     sorter: Any = None,
 ) -> Expr:
-    """Counts the elements before each value, in time proportional to their number."""
+    """Counts the elements of the sorted sequence before each value, in a time proportional to its length."""
     if sorter is not None:
         sorted_sequence = node.emit(ops.gather_elements(sorted_sequence, sorter, axis=len(shape_of(sorter)) - 1))
     return _searched(node, sorted_sequence, self, side == "right" or right)

@@ -307,9 +307,9 @@ def _split(node: Node, self: Expr, split_size: AnyDim | Sequence[AnyDim], dim: i
 
 
 def _equal_parts(node: Node, x: Expr, axis: int, step: AnyDim, count: int) -> tuple[Expr, ...]:
-    """Return `count` parts of x along an axis, each of the size `step`, but the last one, which can be smaller.
+    """Split x along an axis into `count` parts of the size `step`, of which the last can be smaller.
 
-    The number of parts is fixed by the program.  If sizes are symbolic, it is checked at run time.
+    The program states the number of parts.  If sizes are symbolic, this number is checked at run time.
     """
     size = shape_of(x)[axis]
     if not isinstance(size, int) or not isinstance(step, int):
@@ -358,7 +358,7 @@ def _tensor_split_at(node: Node, self: Expr, indices: Sequence[AnyDim], dim: int
 
 @converts("cat", "concat", "concatenate")
 def _cat(node: Node, tensors: Sequence[Expr], dim: int = 0) -> Expr:
-    """Empty tensors of rank 1 are skipped, as in PyTorch."""
+    """Skips empty tensors of rank 1, as in PyTorch."""
     dtype = node.out_dtype()
     rank = len(node.importer.declared_shape(node.graph, node.output_names()[0]))
     kept = [x for x in tensors if not (shape_of(x) == (0,) and rank != 1)]
@@ -368,7 +368,7 @@ def _cat(node: Node, tensors: Sequence[Expr], dim: int = 0) -> Expr:
 
 
 def concatenated(node: Node, xs: Sequence[Expr], axis: int) -> Expr:
-    """Return tensors side by side along an axis."""
+    """Concatenate tensors along an axis."""
     return xs[0] if len(xs) == 1 else ops.concat(*xs, axis=axis)
 
 
@@ -559,7 +559,7 @@ def as_strided(node: Node, x: Expr, size: Sequence[AnyDim], stride: Sequence[Any
 
 @converts("resize")
 def _resize(node: Node, self: Expr, size: Sequence[AnyDim]) -> Expr:
-    """Only to at most as many elements."""
+    """Supported only if the new number of elements is not larger."""
     old, new = product(shape_of(self)), product(tuple(size))
     if not isinstance(old, int) or not isinstance(new, int) or new > old:
         raise RelvmUnsupportedError("resize to more elements is not supported")
@@ -571,7 +571,7 @@ def _resize(node: Node, self: Expr, size: Sequence[AnyDim]) -> Expr:
 def _as_strided(
     node: Node, self: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None
 ) -> Expr:
-    """Only of an argument that is contiguous."""
+    """Supports only a contiguous argument."""
     names = [name for key, each in node.node.inputs if key == "self" for name in [each["as_tensor"]["name"]]]
     meta = node.graph.tensors[names[0]]
     expected, actual = 1, [each.get("as_int") for each in meta["strides"]]
@@ -607,7 +607,7 @@ def _diagonal(node: Node, self: Expr, offset: int = 0, dim1: int = 0, dim2: int 
 
 
 def diagonal(node: Node, x: Expr, offset: int, dim1: int, dim2: int) -> Expr:
-    """Return a diagonal of two axes, as the last axis."""
+    """Return x with axes dim1 and dim2 replaced by their diagonal, which becomes the last axis."""
     shape = shape_of(x)
     a, b = axis_of(dim1, len(shape)), axis_of(dim2, len(shape))
     rows, columns = known_int(shape[a], "the size of an axis"), known_int(shape[b], "the size of an axis")

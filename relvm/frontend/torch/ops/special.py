@@ -17,7 +17,10 @@ from relvm.ir.types import TensorType, TupleType
 
 
 def _declare(function: Callable[..., Expr], *names: str, in_f64: bool = False) -> None:
-    """Declare a function of one number.   in_f64: whether f32 is computed in f64, because the formula is less exact."""
+    """Register a function of one tensor as the converter of the operators `names`.
+
+    in_f64: whether f32 is computed in f64, because the formula is too inexact in f32.
+    """
 
     @converts(*names)
     def convert(node: Node, self: Expr) -> Expr:
@@ -26,7 +29,7 @@ def _declare(function: Callable[..., Expr], *names: str, in_f64: bool = False) -
 
 
 def _digamma(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
-    """At 0, the infinity of the other sign."""
+    """Return the digamma function.  As in PyTorch, the result at 0 is the infinity of the opposite sign."""
     return ops.where(ops.equal(x, 0.0), ops.negative(ops.reciprocal(x)), digamma(emit, x))
 
 
@@ -51,7 +54,7 @@ _declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
 
 @converts("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
 def _zeta(node: Node, self: Any, other: Any) -> Expr:
-    """Less exact where q is negative and not an integer."""
+    """Returns the Hurwitz zeta function, which is less exact where q is negative and not an integer."""
     s, q = (node.emit(node.number(each, F64)) for each in (self, other))
     found = node.emit(hurwitz_zeta(node.emit, s, q))
     whole = ops.equal(q, ops.floor(q))
@@ -63,7 +66,7 @@ def _zeta(node: Node, self: Any, other: Any) -> Expr:
 
 @converts("polygamma", "special_polygamma")
 def _polygamma(node: Node, n: int, self: Expr) -> Expr:
-    """The derivative of order n of the digamma function.  Less exact below -32, except for n = 1."""
+    """Returns the derivative of order n of the digamma function.  Less exact below -32, except for n = 1."""
     x = node.emit(node.cast(float_argument(node, self), F64))
     if n == 0:
         return _digamma(node.emit, x)
@@ -82,7 +85,10 @@ _MOST_SHIFTS = 32  # the number of negative integers from which polygamma is con
 
 
 def _positive(node: Node, x: Expr, s: Expr) -> tuple[Expr, Expr]:
-    """Return x moved to positive numbers by an integer, and the sum of the terms that are passed."""
+    """Add 1 to negative elements of x until they are not negative, at most _MOST_SHIFTS times.
+
+    Return the result, and for each element the sum of x ** -s over the numbers that were passed.
+    """
     extra: Expr = node.emit(ops.multiply(x, 0.0))
     for _ in range(_MOST_SHIFTS):
         is_negative = node.emit(ops.less(x, 0.0))
@@ -95,7 +101,7 @@ def _positive(node: Node, x: Expr, s: Expr) -> tuple[Expr, Expr]:
 
 
 def _trigamma(node: Node, x: Expr) -> Expr:
-    """Source: pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 0.5."""
+    """Return the trigamma function, by the reflection pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 0.5."""
     reflects = node.emit(ops.less(x, 0.5))
     z = node.emit(ops.where(reflects, ops.subtract(1.0, x), x))
     value = node.emit(hurwitz_zeta(node.emit, node.number(2, F64), z))
@@ -131,7 +137,7 @@ _CHEBYSHEV = {"t": (1.0, 0.0), "u": (2.0, 0.0), "v": (2.0, -1.0), "w": (2.0, 1.0
 
 
 def _polynomial(node: Node, x: Any, n: Any, first: Callable[[Expr], Expr], following: Callable[..., Expr]) -> Expr:
-    """Return polynomials of the orders n, of which 0 and 1 are known and the others follow from the two before.
+    """Return the orthogonal polynomials of the orders n at x, by their three-term recurrence.
 
     first: returns the polynomial of order 1.
     following: returns the polynomial of order k + 1, from x, k, and those of the orders k and k - 1.

@@ -132,12 +132,12 @@ for _rank in (1, 2, 3):
 
 
 def _adaptive_ranges(size: int, count: int) -> list[tuple[int, int]]:
-    """Return the start and the end of each of `count` windows that cover an axis."""
+    """Return the start and the end of each of `count` windows of adaptive pooling, along an axis of size `size`."""
     return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
 
 def _adaptive_matrix(size: int, count: int, dtype: DType) -> np.ndarray:
-    """Return the matrix that computes the means of windows."""
+    """Return the matrix, of shape (size, count), whose product with an axis is the mean of each adaptive window."""
     matrix = np.zeros((size, count), np.float64)
     for column, (start, end) in enumerate(_adaptive_ranges(size, count)):
         matrix[start:end, column] = 1 / (end - start)
@@ -319,7 +319,7 @@ def _nearest(old: int, new: int, scale: float | None, *, exact: bool) -> np.ndar
 def _taps(
     old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions and the weights of the elements of which each new element is composed."""
+    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
     real: Any = np.float64 if dtype.bits == 64 else np.float32
     at = np.arange(new, dtype=real)
     if align_corners:
@@ -383,7 +383,7 @@ _GRID_PADDINGS = ("zeros", "border", "reflection")
 def _grid_sampler(
     node: Node, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
-    """The grid has coordinates in [-1, 1], the last axis first."""
+    """Samples at the coordinates in the grid, which are in [-1, 1], the last axis first."""
     if interpolation_mode == 2 and padding_mode:
         raise RelvmUnsupportedError("cubic interpolation with another padding than zeros is not supported")
     x, points = node.wide(input), node.wide(grid)

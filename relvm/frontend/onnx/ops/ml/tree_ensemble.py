@@ -165,9 +165,9 @@ def _node_finder(tree: np.ndarray, number: np.ndarray) -> Callable[[np.ndarray, 
 
 
 def _ranks(values: np.ndarray) -> tuple[_Find, int]:
-    """Return a function that maps integers to [0, count), in the same order, and the count.
+    """Return a function that replaces integers by their ranks among the distinct `values`, and the number of ranks.
 
-    Numbers that are not in `values` can become -1.
+    The ranks are in [0, count).  The function may return -1 for an integer that is not in `values`.
     """
     low, high = int(values.min()), int(values.max())
     if high - low < 4 * len(values):

@@ -55,7 +55,7 @@ class Forest:
 
 @record
 class PackedTrees:
-    """The tables and attributes of the operator `tree_ensemble`, which describes them."""
+    """The tables and attributes for the operator `tree_ensemble`.  The docstring of the operator describes them."""
 
     nodes: np.ndarray
     roots: np.ndarray
@@ -283,7 +283,7 @@ def _levels(trees: _Comparisons, roots: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _depths(trees: _Comparisons, roots: np.ndarray, levels: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """Return the length of the longest path of each tree."""
+    """Return, for each tree, the length of the longest path from its root to a leaf."""
     if owners[roots].max(initial=0) + 1 == len(roots):
         deepest = np.zeros(len(roots), np.int64)
         is_reached = levels >= 0
