@@ -306,16 +306,16 @@ static inline void rvm_convolve_planes(const rvm_planes_f32_arguments *args) {
     const int64_t first = args->first + p * elements;
     const float *x = args->x + first, *const weights = args->weights + p * taps.weights;
     float *const sums = args->sums + p * taps.stride;
-    const int64_t whole = args->planes - p >= 4 && rvm_fits_vector(elements) ? 4 : 1;
-    const int is_inside =
-        first + taps.least >= 0 && first + taps.most + (whole - 1) * elements + taps.stride <= args->size;
-    count = is_inside ? whole : 1;
+    const int64_t together = args->planes - p >= 4 && rvm_fits_vector(elements) ? 4 : 1; /* planes */
+    const int is_inside = /* whether all reads are inside x, so that no copy is needed */
+        first + taps.least >= 0 && first + taps.most + (together - 1) * elements + taps.stride <= args->size;
+    count = is_inside ? together : 1;
     if (count == 4) {
       rvm_four_plane_sums(&taps, x, weights, args->masks, sums);
       continue;
     }
     if (!is_inside) {
-      float *const copy = args->copy - taps.least; /* whole vectors can be read around it */
+      float *const copy = args->copy - taps.least; /* with memory before and after it, which is also read */
       memcpy(copy, x, (size_t)elements * sizeof *x);
       x = copy;
     }

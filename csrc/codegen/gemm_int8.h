@@ -185,8 +185,9 @@ static inline int16x2_t rvm_two_bytes(uint32_t word, int is_signed) {
   return is_signed ? __sxtb16((int8x4_t)word) : (int16x2_t)__uxtb16(word);
 }
 
-/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns.  An instruction
-   adds two products at a time. */
+/* Adds to each sums[j], j < columns, the dot product of the four bytes of `word` and those of b[j].  is_signed: whether
+   the bytes of `word` are signed and those of b unsigned, or vice versa.  An instruction adds two products at a time.
+ */
 static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
                                                       int32_t *sums) {
   const int16x2_t even = rvm_two_bytes(word, is_signed), odd = rvm_two_bytes(word >> 8, is_signed);

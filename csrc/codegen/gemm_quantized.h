@@ -248,8 +248,8 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
 #endif
 }
 
-/* Computes RVM_TILE_VECTORS vectors of columns of a tile, from `column` on.  `rows` and `bits` are constants where this
-   is inlined. */
+/* Computes columns [column, column + RVM_TILE_VECTORS * RVM_LANES) of a tile.  `rows` and `bits` are constants where
+   this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized_tile_int8_arguments *args, int rows,
                                                              int bits, int64_t column) {
   const int count = 8 / bits;

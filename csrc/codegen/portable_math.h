@@ -142,7 +142,8 @@ typedef struct rvm_log_parts {
   double f, n;
 } rvm_log_parts;
 
-/* Returns the parts of x, which must be positive and finite. */
+/* Returns the parts of x.  They have this meaning only if x is positive and finite; for other x, callers replace the
+   result (rvm_log_ends_f64). */
 RVM_MATH rvm_log_parts rvm_split_logarithm(double x) {
   const int is_subnormal = x < 0x1p-1022;
   const double scaled = is_subnormal ? x * 0x1p54 : x;

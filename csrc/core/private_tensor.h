@@ -18,9 +18,9 @@ int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
    NULL, creates a tensor on the heap. */
 rvm_status rvm_tensor_new_private(rvm_pool *pool, int32_t dtype, int32_t rank, const int64_t *dims, int64_t size_bytes,
                                   rvm_value *result);
-/* Stores a private tensor with the same elements in *result: the tensor itself, retained, if it is private, or a tensor
-   of strings, which is immutable.  Otherwise stores a copy with canonical elements, allocated from `pool`, or from the
-   heap if `pool` is NULL. */
+/* Stores a private tensor with the same elements in *result.  If the tensor is private, or contains strings, which are
+   immutable, this is the tensor itself, retained.  Otherwise it is a copy with canonical elements, allocated from
+   `pool`, or from the heap if `pool` is NULL. */
 rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value *result);
 
 /* Returns whether some byte values are not canonical elements of the dtype.  This holds for bool, and for dtypes of

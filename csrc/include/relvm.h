@@ -182,8 +182,8 @@ typedef struct rvm_load_options {
   /* 1: verify everything except the library in a native section, which is not opened and need not be trusted; no
      machine can run the executable. */
   int32_t check_only;
-  /* 1: load the portable program of the file, which has no native code.  Fails with UNSUPPORTED if the file has
-     none. */
+  /* 1: load only the portable program in the file.  The executable then has no native code.  Fails with UNSUPPORTED if
+     the file has no portable program. */
   int32_t portable;
   /* Names of the registered functions that the executable may call, in addition to builtins.  A name that ends with *
      allows all functions with that prefix.  An executable with trusted native code may call any function. */

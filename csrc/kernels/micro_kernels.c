@@ -723,8 +723,8 @@ static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_w
   return RVM_MICRO_DONE;
 }
 
-/* Defines run_rvm_tree_columns_DTYPE and run_rvm_trees_DTYPE.  A portion of a call of rvm_trees_DTYPE is some of the
-   trees. */
+/* Defines run_rvm_tree_columns_DTYPE and run_rvm_trees_DTYPE.  A portion of rvm_trees_DTYPE evaluates some of the
+   trees; rvm_tree_columns_DTYPE is one portion. */
 #define RUN_TREES(dtype, T)                                                                                        \
   static int run_rvm_tree_columns_##dtype(rvm_tree_columns_##dtype##_arguments args,                               \
                                           const rvm_tree_columns_##dtype##_buffers *buffers,                       \

@@ -62,7 +62,7 @@ typedef struct rvm_function_record {
 #define RVM_NO_STRING 0xFFFFFFFFu
 
 typedef struct rvm_string_record {
-  uint32_t offset, length; /* bytes; the offset is relative to the section */
+  uint32_t offset, length; /* bytes; the offset is from the start of the section of strings */
 } rvm_string_record;
 
 typedef struct rvm_section {

@@ -509,7 +509,8 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
    sets of the verifier have a separate limit. */
 enum { MEMORY_PER_FILE_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
-/* The steps after the sections, in order.  An executable of a selective library is verified and has no native code. */
+/* The steps after read_sections, in order.  The executable of a selective library was verified when the library was
+   made, and has no native code, so its loader has fewer steps. */
 #ifdef RVM_SELECTIVE
 #define STEPS read_strings, read_functions, rvm_constants_read, rvm_executable_decode, read_kernels
 #else

@@ -228,7 +228,7 @@ static void mark_read(unsigned char *types, const uint32_t *code) {
   }
 }
 
-/* Widens to ANY the type of each register that receives the result of a call, and is never read or has the type NEVER.
+/* If a register receives the result of a call, and is either never read or has the type NEVER, widens its type to ANY.
    The register then accepts NIL, which is the result of a call that an instrument skips. */
 static void widen_unread_results(rvm_register_types *t, int32_t index) {
   const rvm_function_record *function = &t->executable->functions[index];

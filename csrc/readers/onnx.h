@@ -83,7 +83,8 @@ typedef struct rvm_onnx_limits {
 /* The numbers of items in a file, and the positions of its references to external data. */
 typedef struct rvm_onnx_summary {
   int64_t messages, strings, nodes;
-  /* The entries of external data (TensorProto.external_data) of all tensors: start and end of the content of each. */
+  /* For each entry of TensorProto.external_data, in all tensors: the offsets in the file, in bytes, of the start and
+     the end of its content.  external_count: the number of these pairs. */
   int64_t *external;
   int64_t external_count, external_capacity;
 } rvm_onnx_summary;

@@ -190,9 +190,9 @@ static int write_all(HANDLE file, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* Writes the library to a file and loads the file.  Then keeps the file open so that nobody can write to it, with
-   permission to remove it when the library is closed.  Loads the libraries on which the library depends from the
-   system's folder only. */
+/* Writes the library to a file, opens the file so that nobody else can write to it, and loads it.  The file stays open
+   until the library is closed, which removes it.  Libraries on which the library depends are loaded only from the
+   system's folder. */
 rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t size_bytes,
                             char reason[RVM_REASON_BYTES]) {
   wchar_t path[PATH_LENGTH];

@@ -219,9 +219,9 @@ rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entere
 
 /* ---- calls from C ---- */
 
-/* Like rvm_machine_call_at_top, for a function that the instrument does not watch. */
-static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
-                                 rvm_value *result) {
+/* Like rvm_machine_call_at_top, but does not call the instrument for this call. */
+static rvm_status call_without_instrument(rvm_machine *machine, const rvm_function *function, int64_t count,
+                                          int32_t captured, rvm_value *result) {
   rvm_value *arguments = machine->head.top;
   rvm_status status = check_stack(machine, function, result);
   if (status) {
@@ -243,13 +243,13 @@ static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *funct
 
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result) {
-  if (!rvm_is_watched(machine, function)) return call_unwatched(machine, function, count, captured, result);
+  if (!rvm_is_watched(machine, function)) return call_without_instrument(machine, function, count, captured, result);
   rvm_value *arguments = machine->head.top;
   int32_t skip;
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = rvm_instrument_before(machine, function, count, &skip, result);
   if (!status && !skip) {
-    status = call_unwatched(machine, function, count, captured, result);
+    status = call_without_instrument(machine, function, count, captured, result);
     return rvm_instrument_after(machine, function, count, status, result);
   }
   rvm_forget_all(arguments, count);

@@ -198,7 +198,7 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def is_contiguous(self, where: Affine) -> bool:
-        """Return whether elements at the positions `where` are adjacent in memory, across rows as well."""
+        """Return whether the elements at the positions `where` are adjacent in memory, one row after the other."""
         return where.step is self.p.constant(1) and (self.width is None or where.row_step is self.width)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:

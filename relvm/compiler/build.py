@@ -243,7 +243,10 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _replacing(program: Program, replaces: bytes) -> Executable:
-    """Return the executable of a program.   replaces: the digest of the executable that its native code can replace."""
+    """Return the executable of a program, and record `replaces` in its native code, if it has any.
+
+    replaces: the digest of the executable whose bytecode the native code can replace.
+    """
     native = program.native and replace(program.native, replaces=replaces)
     return Executable.from_program(replace(program, native=native))
 

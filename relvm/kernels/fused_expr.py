@@ -93,9 +93,8 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variables for which this node is responsible.  The first is the result of the operator.  The others are
-    arguments of the operator that are mere rearrangements of another tensor, such as its transpose.  Instead of such an
-    argument, `args` read the tensor that it rearranges.
+    of: the IR variables that this node replaces.  The first is the result of the operator.  The others are arguments of
+    the operator that only rearrange another tensor, for example by a transpose.  `args` read the other tensor instead.
     key: the IR value and the indices of the element.  Trees with equal keys compute the same element and can share the
     result.
     is_costly: whether `function` costs much more than a few additions.
@@ -118,9 +117,8 @@ class ReduceExpr(FusedExpr):
 
     `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
 
-    of: the IR variables for which this node is responsible.  The first is the result of the reduction.  The others are
-    mere rearrangements of another tensor, such as its transpose.  Instead of such a variable, `arg` reads the tensor
-    that it rearranges.
+    of: the IR variables that this node replaces.  The first is the result of the reduction.  The others only rearrange
+    another tensor, for example by a transpose.  `arg` reads the other tensor instead.
     """
 
     of: tuple[Var, ...]

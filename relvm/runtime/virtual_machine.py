@@ -224,13 +224,13 @@ class VirtualMachine(Displayed):
         return True
 
     def set_array_type(self, array_type: type | None) -> None:
-        """Set the type of arrays to which the tensors of results are converted, such as torch.Tensor.
+        """Set the array type, such as torch.Tensor, in which tensors are returned.
 
         Arguments of this type and results are passed without a copy and without Python code.  Results that are tensors,
-        and tuples of tensors, are converted.  Other values, such as lists, contain instances of Tensor as before.
+        and tuples of tensors, are converted.  Other values, such as lists, still contain instances of Tensor.
 
-        The machine reads the elements in memory.  PyTorch can delay the negation of a tensor (`Tensor.is_neg`).  Call
-        `resolve_neg` before you pass such a tensor.  Results never require gradients.
+        The machine reads the elements as they are in memory, so a negation that PyTorch has delayed (`Tensor.is_neg`)
+        is ignored: call `resolve_neg` before you pass such a tensor.  Results never require gradients.
 
         Parameters
         ----------

@@ -26,7 +26,8 @@ static void rvm_bare_parallel(rvm_machine *machine, rvm_part part, const void *s
   part(shared, 0, count);
 }
 
-/* Without a machine, there is no memory for copies.  The caller must not change the inputs during a call. */
+/* Calls the kernel with its arguments as they are.  Without a machine, there is no memory for private copies of the
+   inputs, so the caller must not change them during the call. */
 static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs,
                                              int32_t input_count, const rvm_value *arguments, int32_t count,
                                              rvm_value *result) {

@@ -155,9 +155,9 @@ def compare(
 class _Program:
     """A program whose values are compared in several execution modes.
 
-    Its module has two functions.  The function `values_function` returns the tuple of `values`, which are the
-    intermediate values.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
-    `has_single_result` is true, `function` returns its only result without a tuple.
+    Two functions of its module are run.  The function `function` is the unchanged program, which returns the tuple of
+    `results`, or if `has_single_result` is true, its only result without a tuple.  The function `values_function` is a
+    copy that returns the tuple of `values`, which are the intermediate values.
     """
 
     title: str

@@ -20,7 +20,7 @@ class SizeNames:
     Parameters
     ----------
     functions
-        The functions whose types are shortened.  No short name is the name of a size in these functions.
+        The functions whose types are shortened.  Short names differ from the names of all sizes in these functions.
     """
 
     def __init__(self, functions: Iterable[Function]) -> None:

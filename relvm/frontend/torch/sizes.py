@@ -142,6 +142,6 @@ def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: An
 
 
 def identifier(name: str) -> str:
-    """Return `name` with characters that an identifier cannot have replaced by _."""
+    """Return `name`, with _ in place of each character that is not valid in an identifier."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     return (text if text and not text[0].isdigit() else f"_{text}")[:100]
