@@ -11,12 +11,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 
 int rvm_random_bytes(void *bytes, size_t size_bytes) { return getentropy(bytes, size_bytes) == 0; }
 
 #ifdef __aarch64__
-uint64_t rvm_hwcaps(void) { return RVM_HWCAP_CRC32; } /* Apple's processors have the feature since the A10 */
+/* The system's names of the features in cpu_features.def, and their bits in AT_HWCAP and AT_HWCAP2 of Linux. */
+static const struct {
+  const char *name;
+  int bit;
+} features[] = {
+    {"hw.optional.arm.FEAT_LSE", 8},      {"hw.optional.arm.FEAT_FP16", 10},  {"hw.optional.arm.FEAT_RDM", 12},
+    {"hw.optional.arm.FEAT_FCMA", 14},    {"hw.optional.arm.FEAT_LRCPC", 15}, {"hw.optional.arm.FEAT_DotProd", 20},
+    {"hw.optional.arm.FEAT_FRINTTS", 40}, {"hw.optional.arm.FEAT_I8MM", 45},  {"hw.optional.arm.FEAT_BF16", 46},
+};
+
+/* Every processor of a Mac has CRC-32C.  macOS 11 has none of the names, so it reports no other feature. */
+uint64_t rvm_hwcaps(void) {
+  uint64_t found = RVM_HWCAP_CRC32;
+  for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+    int is_present = 0;
+    size_t size_bytes = sizeof is_present;
+    if (sysctlbyname(features[i].name, &is_present, &size_bytes, NULL, 0) == 0 && is_present)
+      found |= UINT64_C(1) << features[i].bit;
+  }
+  return found;
+}
 #endif
 
 size_t rvm_thread_stack(const char **lowest) {

@@ -58,7 +58,7 @@ int rvm_random_bytes(void *bytes, size_t size_bytes);
 #ifdef __aarch64__
 enum { RVM_HWCAP_CRC32 = 1 << 7 };
 /* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.
-   On macOS, returns only RVM_HWCAP_CRC32. */
+   On macOS, only the bits of features in cpu_features.def are set. */
 uint64_t rvm_hwcaps(void);
 #endif
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.documents import ROOT
 
 import relvm.system
 from relvm.system import posix, windows
+from relvm.tables import CPU_FEATURES
 
 PACKAGE = ROOT / "relvm"
 # Modules and names of the standard library that not every system has.  signal.SIGINT exists everywhere.
@@ -179,3 +181,12 @@ def test_a_file_is_found_without_proc(tmp_path: Path, monkeypatch: pytest.Monkey
         assert path == opened == os.path.realpath(tmp_path / "data")
     with pytest.raises(ValueError, match="must be a file"), posix.find_beneath(tmp_path, "../x"):
         pass
+
+
+def test_macos_reports_the_features_of_the_table() -> None:
+    """macos.c sets the bits of Linux for each feature of AArch64 in cpu_features.def.  No Mac has SVE."""
+    text = (ROOT / "csrc" / "system" / "macos.c").read_text(encoding="utf-8")
+    bits = {int(bit) for bit in re.findall(r'"hw\.optional\.arm\.FEAT_\w+", (\d+)', text)}
+    first = {"HWCAP": 0, "HWCAP2": 32}
+    rows = {row.name: first[row.word] + row.bit for row in CPU_FEATURES if row.word in first}
+    assert bits == {bit for name, bit in rows.items() if name not in ("sve", "sve2")}
