@@ -14,7 +14,7 @@
 
 /* Tells the compiler that the iterations of the next loop are independent.  This holds because the strips of a loop are
    identical or do not overlap. */
-#if defined RVM_EXACT_FMA
+#if defined RVM_EXACT_FMA || defined RVM_SELECTIVE
 #define RVM_INDEPENDENT /* the pragma would make clang vectorize even if its options forbid it */
 #elif defined __clang__
 #pragma clang diagnostic ignored "-Wpass-failed" /* no warning for loops of divisions, which are not vectorized */

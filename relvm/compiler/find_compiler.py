@@ -32,6 +32,11 @@ class Compiler:
         program, found, _ = _partition(self.command, "cc")
         return found and any("zig" in os.path.basename(word) for word in program)
 
+    @property
+    def is_clang(self) -> bool:
+        """Whether the compiler is clang, which zig cc is, too."""
+        return self.is_zig or "clang" in self.version
+
     def tool(self, name: str) -> Compiler:
         """Return another tool of zig, such as its archiver `ar`, without the options of the compiler."""
         return Compiler((*_partition(self.command, "cc")[0], name), self.version)

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import Program
 from relvm.compiler.find_compiler import Compiler, expect_compiler
-from relvm.compiler.toolchain import compile_files, run_compiler
+from relvm.compiler.toolchain import compile_files, run_compiler, spelled_options
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
 from relvm.numpy_dtypes import STRINGS
 from relvm.runtime.child_processes import temporary_folder
@@ -33,7 +33,15 @@ from relvm.tables import (
 )
 
 _FLAGS = (
-    *("-std=gnu11", "-Os", "-DNDEBUG", "-fPIE", "-ffunction-sections", "-fdata-sections"),
+    *(
+        "-std=gnu11",
+        "-fno-tree-vectorize",
+        "-fno-tree-slp-vectorize",
+        "-DNDEBUG",
+        "-fPIE",
+        "-ffunction-sections",
+        "-fdata-sections",
+    ),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv"),
     *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-stack-protector"),
     *("-DRVM_COMPACT", "-DRVM_SELECTIVE"),
@@ -83,7 +91,9 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
             ' "bytecode"'
         )
     compiler = expect_compiler()
-    flags = [*_FLAGS, *(["-march=x86-64-v3"] if platform.machine() == "x86_64" else [])]
+    processor = ("-march=x86-64-v3",) if platform.machine() == "x86_64" else ()
+    # clang optimizes for size only with -Oz, which gcc has since version 12.
+    flags = [*_FLAGS, "-Oz" if compiler.is_clang else "-Os", *spelled_options(compiler, processor)]
     if not any(each.exact_fma for each in program.kernels.values()):
         flags.append("-DRVM_WITHOUT_EXACT_FMA")
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:

@@ -180,7 +180,12 @@ def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
     if options is None:
         architecture = _architecture(_macros(compiler, ()))
         options = host_options(architecture) if architecture else ()
-    return tuple(map(_zig_option, options)) if compiler.is_zig and not target.is_wasm else options
+    return options if target.is_wasm else spelled_options(compiler, options)
+
+
+def spelled_options(compiler: Compiler, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return options for processors, written for gcc, as the compiler spells them."""
+    return tuple(map(_zig_option, options)) if compiler.is_zig else options
 
 
 def _zig_option(option: str) -> str:

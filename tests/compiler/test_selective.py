@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -100,12 +103,21 @@ def run(program: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
     return subprocess.run([program, *arguments], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("text", [NETWORK, LOOP, VALUES, CONVOLUTION], ids=["network", "loop", "values", "convolution"])
-def test_the_results_have_the_bits_of_the_whole_runtime(text: str, tmp_path: Path) -> None:
+def has_the_bits_of_the_whole_runtime(text: str, program: Path) -> bool:
     x = np.arange(40, dtype=np.float32).reshape(5, 8) % 7 - 3
     expected = vm.VirtualMachine(vm.build(parse_module(text), target="bytecode"))["main"](x).numpy()
-    done = run(link(text, tmp_path))
-    assert done.stdout.split() == [f"{bits:08x}" for bits in expected.reshape(-1).view(np.uint32)], done.stdout
+    return run(program).stdout.split() == [f"{bits:08x}" for bits in expected.reshape(-1).view(np.uint32)]
+
+
+@pytest.mark.parametrize("text", [NETWORK, LOOP, VALUES, CONVOLUTION], ids=["network", "loop", "values", "convolution"])
+def test_the_results_have_the_bits_of_the_whole_runtime(text: str, tmp_path: Path) -> None:
+    assert has_the_bits_of_the_whole_runtime(text, link(text, tmp_path))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ziglang"), reason="pip install ziglang")
+def test_zig_makes_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
+    assert has_the_bits_of_the_whole_runtime(LOOP, link(LOOP, tmp_path))
 
 
 def test_the_program_is_small(program: Path) -> None:
