@@ -1,5 +1,6 @@
-/* module.c: embeds an executable in an exported shared library.  The file is compiled in a directory in which
-   module.rvm is the executable. */
+/* module.c: embeds an executable in an exported library.  RVM_MODULE is the name of the executable's file, in the
+   directory in which this file is compiled.  The name is that of no other executable, because compilers with a cache do
+   not look into files that assembly code includes. */
 #include "relvm.h"
 #ifdef RVM_SELECTIVE
 #include "load.h"
@@ -21,7 +22,7 @@
 #endif
 __asm__(SECTION ".balign 64\n" LOCAL(START) LOCAL(END) START
         ":\n"
-        ".incbin \"module.rvm\"\n" END
+        ".incbin \"" RVM_MODULE "\"\n" END
         ":\n"
         ".text\n");
 

@@ -7,7 +7,14 @@ import shutil
 from pathlib import Path
 
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.compiler.toolchain import GUARDS, compile_runtime, linker_flags, run_compiler, target_system
+from relvm.compiler.toolchain import (
+    GUARDS,
+    compile_runtime,
+    linker_flags,
+    run_compiler,
+    target_system,
+    write_module,
+)
 from relvm.errors import expect_type
 from relvm.runtime.child_processes import temporary_folder
 from relvm.runtime.executable import Executable
@@ -59,7 +66,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
         flags.append("-DRVM_WITHOUT_EXACT_FMA")
     system, name = target_system(compiler), Path(path).name
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
-        executable.save(folder / "module.rvm")
+        module = write_module(folder, executable.to_bytes())
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():
             units.append(folder / file)
@@ -67,7 +74,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
         linked = [*linker_flags(compiler), *_name_options(system, name), *map(str, units), *_LIBRARIES[system]]
         output = folder / "out" / name  # a DLL contains the name under which it was linked
         output.parent.mkdir()
-        arguments = [*flags, *include_flags(), *linked, "-o", str(output)]
+        arguments = [*flags, module, *include_flags(), *linked, "-o", str(output)]
         run_compiler(compiler, arguments, folder)
         partial.write_bytes(output.read_bytes())
         shutil.copymode(output, partial)

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import Program
 from relvm.compiler.find_compiler import Compiler, expect_compiler
-from relvm.compiler.toolchain import compile_files, run_compiler, spelled_options
+from relvm.compiler.toolchain import compile_files, run_compiler, spelled_options, write_module
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
 from relvm.numpy_dtypes import STRINGS
 from relvm.runtime.child_processes import temporary_folder
@@ -97,7 +97,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
     if not any(each.exact_fma for each in program.kernels.values()):
         flags.append("-DRVM_WITHOUT_EXACT_FMA")
     with complete_file(Path(path).absolute()) as partial, temporary_folder() as folder:
-        encode(_embedded(program)).tofile(folder / "module.rvm")
+        module = write_module(folder, encode(_embedded(program)).tobytes())
         uses = "".join(f"#define RVM_USES_{name} ~,\n" for name in sorted(set(_used_names(program))))
         (folder / _HEADER).write_text(uses, encoding="utf-8")
         others = [source for source in runtime_sources() if source.stem not in _SELECTING]
@@ -108,7 +108,7 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
         sources = [csrc_directory() / "library" / "module.c"]
         sources += [source for source in runtime_sources() if source.stem in _SELECTING]
         for source in sources:
-            selection = [f'-DRVM_SELECTION="{_HEADER}"', "-I."]
+            selection = [f'-DRVM_SELECTION="{_HEADER}"', "-I.", module]
             run_compiler(
                 compiler, [*flags, *selection, *include_flags(), "-c", str(source), "-o", f"{source.stem}.o"], folder
             )

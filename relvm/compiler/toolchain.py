@@ -279,6 +279,22 @@ def compile_files(compiler: Compiler, flags_of: Mapping[Path, tuple[str, ...]]) 
         return dict(zip(names, pool.map(compiled, flags_of.items(), chunksize=1), strict=True))
 
 
+def module_name(content: bytes) -> str:
+    """Return the name of the file in which a compiler finds an executable that it embeds.
+
+    The name contains a digest of the executable.  If assembly code includes a file, the cache of zig cc does not notice
+    that a file of the same name has other contents.
+    """
+    return f"module-{hashlib.sha256(content).hexdigest()}.rvm"
+
+
+def write_module(folder: Path, content: bytes) -> str:
+    """Write an executable for csrc/library/module.c, and return the option with the name of its file."""
+    name = module_name(content)
+    (folder / name).write_bytes(content)
+    return f'-DRVM_MODULE="{name}"'
+
+
 _here = threading.local()  # is_background: whether this thread compiles in the background
 _BACKGROUND_NICENESS = 10
 

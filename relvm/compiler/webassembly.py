@@ -15,7 +15,7 @@ from relvm.bytecode.program import Program
 from relvm.codegen.c.module import parse_source
 from relvm.compiler.find_compiler import Compiler, expect_zig
 from relvm.compiler.target import WASM_OPTIONS
-from relvm.compiler.toolchain import compile_files, compile_wasm_units, run_compiler, wasm_identity
+from relvm.compiler.toolchain import compile_files, compile_wasm_units, module_name, run_compiler, wasm_identity
 from relvm.errors import RelvmUnsupportedError, expect_type
 from relvm.runtime.child_processes import temporary_folder
 from relvm.runtime.executable import Executable
@@ -173,16 +173,17 @@ def _speed_flags(source: Path) -> tuple[str, ...]:
 
 def _data_object(compiler: Compiler, content: bytes) -> bytes:
     """Return an object file with the bytes of an executable."""
-    source = """
+    name = module_name(content)
+    source = f"""
         #include <stdint.h>
         extern const unsigned char relvm_module_start[];
         extern const uint32_t relvm_module_bytes;
-        _Alignas(64) const unsigned char relvm_module_start[] = {
-        #embed "module.rvm"
-        };
+        _Alignas(64) const unsigned char relvm_module_start[] = {{
+        #embed "{name}"
+        }};
         const uint32_t relvm_module_bytes = sizeof relvm_module_start;
     """
-    return _object(compiler, source, {"module.rvm": content})
+    return _object(compiler, source, {name: content})
 
 
 def _symbols_object(compiler: Compiler, program: Program) -> bytes:

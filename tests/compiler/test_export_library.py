@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -206,11 +208,23 @@ def test_python_runs_nothing_of_the_library(executable: vm.Executable, tmp_path:
         f'#include "{source}"\n#include <stdlib.h>\n'
         "__attribute__((constructor)) static void start(void) { abort(); }\n"
     )
-    command = [COMPILER, "-shared", "-fPIC", "-w", *include_flags(), "evil.c", "-o", "evil.so"]
+    module = '-DRVM_MODULE="module.rvm"'
+    command = [COMPILER, "-shared", "-fPIC", "-w", module, *include_flags(), "evil.c", "-o", "evil.so"]
     subprocess.run(command, cwd=tmp_path, check=True)
     opened = subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(tmp_path / 'evil.so')!r})"])
     assert opened.returncode != 0
     np.testing.assert_array_equal(expected(vm.load(tmp_path / "evil.so"), 2), expected(executable, 2))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ziglang"), reason="pip install ziglang")
+def test_a_compiler_with_a_cache_embeds_the_present_executable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """zig cc does not notice other contents of a file that assembly code includes."""
+    monkeypatch.setenv("RELVM_CC", shlex.join([sys.executable, "-m", "ziglang", "cc"]))
+    for operator, expected_value in ("add", 6), ("multiply", 9):
+        module = parse_module(f"def main(x: f32[1]) -> f32[1] = {operator}(x, x)")
+        vm.export_library(vm.build(module, target="bytecode"), tmp_path / "model.so")
+        machine = vm.VirtualMachine(vm.load(tmp_path / "model.so"))
+        assert machine["main"](np.float32([3])).numpy() == [expected_value]
 
 
 def test_native_code_in_a_library_of_another_machine_is_not_trusted(tmp_path: Path, monkeypatch) -> None:
