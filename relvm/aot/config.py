@@ -8,6 +8,7 @@ from typing import Any
 
 from relvm.data_classes import dataclass
 from relvm.errors import RelvmArgumentError, expect_choice
+from relvm.kernels.kernel_builder import FAVOURS
 from relvm.quoting import c_identifier
 from relvm.tables import find_header
 
@@ -15,7 +16,7 @@ _CHOICES = {
     "runtime": ("bare", "hosted"),
     "interface": ("c", "packed"),
     "workspace": ("static", "caller"),
-    "favour": ("memory", "speed"),
+    "favour": FAVOURS,
 }
 
 _MAX_ALIGNMENT = 1 << 16  # linkers of microcontrollers accept it
@@ -107,8 +108,9 @@ class AotConfig:
     favour
         The goal for which kernels are optimized.  "memory", the default for the bare runtime: kernels need less scratch
         memory, because they copy smaller parts of a matrix at a time.  On processors with vector instructions, such
-        kernels take up to two thirds more time than those for "speed".  "speed", the default for the hosted runtime:
-        kernels are the same as in the VM.
+        kernels take up to two thirds more time than those for "speed".  "size", for microcontrollers: kernels also have
+        less code, because convolutions, poolings and matrix products are plain loops, and decision trees have smaller
+        tables.  "speed", the default for the hosted runtime: kernels are the same as in the VM.
     workspace
         "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
         the hosted runtime: the caller provides the pools.
@@ -182,9 +184,9 @@ class AotConfig:
         return max(self.alignment, 8)
 
     @property
-    def is_compact(self) -> bool:
-        """Whether kernels should use little memory, even if they are slower."""
-        return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
+    def kernel_favour(self) -> str:
+        """The goal of the kernels that results from `favour` and `runtime`."""
+        return self.favour or ("memory" if self.runtime == "bare" else "speed")
 
     @property
     def caller_provides_pools(self) -> bool:

@@ -18,6 +18,7 @@ from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
+from relvm.kernels.kernel_builder import FAVOURS
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,7 +58,7 @@ def add_arguments(parser: Parser) -> None:
         "--workspace", choices=("static", "caller"), help="allocate pools statically, or take them from the caller"
     )
     parser.add_argument(
-        "--favour", choices=("memory", "speed"), help="whether kernels save memory or time (default with bare: memory)"
+        "--favour", choices=FAVOURS, help="what kernels save: memory, time or code (default with bare: memory)"
     )
     parser.add_argument(
         "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"

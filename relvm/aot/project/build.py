@@ -174,7 +174,7 @@ def build(
     expect_name("build: entry", entry)
     config = config or AotConfig()
     expect_type("build: config", config, AotConfig, "an AotConfig")
-    passes = build_pipeline("c", is_compact=config.is_compact)
+    passes = build_pipeline("c", favour=config.kernel_favour)
     steps = [step for step in passes if step.to <= Stage.LOWERED]
     kernel_module = run_passes(module, steps, verified=verified)
     lowered = lower_main(kernel_module, config, entry)
