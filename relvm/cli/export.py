@@ -7,6 +7,7 @@ import argparse
 from relvm import aot
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered, format_storage
+from relvm.aot.project.board_fit import expect_fit
 from relvm.aot.project.tar import is_archive
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
@@ -58,7 +59,12 @@ def add_arguments(parser: Parser) -> None:
         "--workspace", choices=("static", "caller"), help="allocate pools statically, or take them from the caller"
     )
     parser.add_argument(
-        "--favour", choices=FAVOURS, help="what kernels save: memory, time or code (default with bare: memory)"
+        "--favour",
+        choices=FAVOURS,
+        help="what kernels save: memory, time or code (default with bare: memory; with --board: size)",
+    )
+    parser.add_argument(
+        "--board", metavar="NAME", help="board to compile for, which must have enough memory (relvm boards)"
     )
     parser.add_argument(
         "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
@@ -83,6 +89,11 @@ def run(options: argparse.Namespace) -> int:
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
     module, program = _build(options, config)
+    memory = None
+    if config.known_board is not None and options.show is None:
+        with Progress("building", "C compilation"):
+            memory = program.board_memory(measured=True)
+        expect_fit(memory, config.known_board)
     if options.draw:
         _draw(program, options.draw)
     match options.show:
@@ -104,6 +115,8 @@ def run(options: argparse.Namespace) -> int:
             sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
             note(f"wrote {options.output}: {', '.join(sizes)}")
+            if memory is not None and config.known_board is not None:
+                note(memory.describe(config.known_board))
     return 0
 
 
@@ -146,6 +159,7 @@ def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
         options.constants_limit,
         options.workspace,
         options.favour,
+        options.board,
     )
 
 

@@ -83,7 +83,7 @@ def _trees(
             at = k.variable("at", roots.flat(tree).to(I32))
             if nodes:
                 with k.loop(steps, name="step"), k.branch(at >= Literal(0, I32)):
-                    node = k.let("node", minimum(at.to(I64), nodes - 1))
+                    node = k.let("node", maximum(minimum(at.to(I64), nodes - 1), 0))
                     column = k.let("column", columns.flat(node).to(I32))
                     feature, threshold = column.to(I64), thresholds.flat(node).to(x.dtype)
                     if columns.dtype in _SIGNED:

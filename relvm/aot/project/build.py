@@ -15,6 +15,7 @@ from relvm.aot.lower.ir import LoweredModule
 from relvm.aot.lower.lower_main import lower_main
 from relvm.aot.lower.place_storage import FunctionPlacement, place_storages
 from relvm.aot.metadata_model import metadata_json
+from relvm.aot.project.board_fit import BoardMemory, board_memory, expect_fit, measure_code
 from relvm.aot.project.makefile import print_makefile
 from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
@@ -77,6 +78,17 @@ class AotProgram(Displayed):
     def entry(self) -> Function:
         """The entry function at stage LOWERED."""
         return self.kernel_module[self.lowered.functions[-1].name]
+
+    def board_memory(self, *, measured: bool = False) -> BoardMemory:
+        """Return the memory that the export takes on a microcontroller.
+
+        measured: whether to compile the export for its board, to measure the size of the code.
+        """
+        sources, board = self.sources, self.config.known_board
+        code_bytes = None
+        if measured and board is not None:
+            code_bytes = measure_code(sources.files, f"src/{self.config.name}_constants.c", board)
+        return board_memory(sources.metadata, sources.constants_bytes, sources.pool_bytes, code_bytes)
 
     def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
         """Return the files of an export, by path.
@@ -168,7 +180,7 @@ def build(
     RelvmUnsupportedError
         The program needs the VM.  The message contains the location and the reason.
     RelvmMemoryError
-        Tensors do not fit into the pools.
+        Tensors do not fit into the pools, or the model does not fit on the board.
     """
     module = expect_module("build: module", module)
     expect_name("build: entry", entry)
@@ -180,4 +192,7 @@ def build(
     lowered = lower_main(kernel_module, config, entry)
     placements = place_storages(lowered, config)
     sources = print_sources(lowered, placements, config, print_module(module, elide_constants=True))
-    return AotProgram(config, module, kernel_module, lowered, placements, sources)
+    program = AotProgram(config, module, kernel_module, lowered, placements, sources)
+    if config.known_board is not None:
+        expect_fit(program.board_memory(), config.known_board)
+    return program
