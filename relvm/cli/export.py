@@ -8,6 +8,7 @@ from relvm import aot
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered, format_storage
 from relvm.aot.project.board_fit import expect_fit
+from relvm.aot.project.package import PACKAGES
 from relvm.aot.project.tar import is_archive
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
@@ -67,6 +68,9 @@ def add_arguments(parser: Parser) -> None:
         "--board", metavar="NAME", help="board to compile for, which must have enough memory (relvm boards)"
     )
     parser.add_argument(
+        "--package", choices=PACKAGES, help="write an Arduino library or a PlatformIO project (requires --board)"
+    )
+    parser.add_argument(
         "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
     )
     parser.add_argument(
@@ -81,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
     If inputs are given, the folder contains a self-test.
     """
     config = _aot_config(options)
+    if options.package is not None:
+        if config.board is None:
+            raise RelvmArgumentError(f"--package {options.package} requires --board (`relvm boards` lists the boards)")
+        options.random = options.random or not options.input  # a package contains a self-test
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
         raise RelvmArgumentError(f"-o {options.output}: a shared library requires --runtime hosted")
@@ -108,9 +116,8 @@ def run(options: argparse.Namespace) -> int:
                 with Progress("building", "C compilation"):
                     aot.compile_library(program).export_library(options.output)
             else:
-                program.write(
-                    options.output, _self_test_data(module, options) if options.random or options.input else None
-                )
+                trial = _self_test_data(module, options) if options.random or options.input else None
+                program.write(options.output, trial, package=options.package)
             pools = zip(config.pools, program.sources.pool_bytes, strict=True)
             sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")

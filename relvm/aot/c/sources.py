@@ -67,6 +67,11 @@ _PROCESSOR = """\
 #if INT_MAX < 0x7fffffff || SIZE_MAX < 0xffffffff || DBL_MANT_DIG != 53
 #error "this code requires int and pointers of at least 32 bits, and double of 64 bits"
 #endif"""
+# The options of the Makefile that results depend on.  Build systems of boards use options of their own.
+_SEMANTICS = """\
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("wrapv", "fp-contract=off")
+#endif"""
 _INCLUDE = re.compile(r'^#include "([a-z_0-9]+\.(?:h|def))"$', re.MULTILINE)
 
 
@@ -172,6 +177,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
     parts = [
         f"#ifndef {guard}\n#define {guard}",
         _PROCESSOR,
+        *([_SEMANTICS] if config.board is not None else []),
         f'#include "compiler.h"\n#include "{config.name}.h"',
         _QUIET,
         *([print_constants_type(names.constants, config.name, config.alignment)] if names.constants else []),

@@ -17,12 +17,21 @@ from relvm.aot.lower.place_storage import FunctionPlacement, place_storages
 from relvm.aot.metadata_model import metadata_json
 from relvm.aot.project.board_fit import BoardMemory, board_memory, expect_fit, measure_code
 from relvm.aot.project.makefile import print_makefile
+from relvm.aot.project.package import package_files
 from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
 from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_table, text_table
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_name, expect_path, expect_type, file_errors
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    expect_name,
+    expect_path,
+    expect_type,
+    file_errors,
+)
 from relvm.ir.expr import Function, HasModule, Module, expect_module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
@@ -90,7 +99,9 @@ class AotProgram(Displayed):
             code_bytes = measure_code(sources.files, f"src/{self.config.name}_constants.c", board)
         return board_memory(sources.metadata, sources.constants_bytes, sources.pool_bytes, code_bytes)
 
-    def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
+    def files(
+        self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None, *, package: str | None = None
+    ) -> dict[str, bytes]:
         """Return the files of an export, by path.
 
         Parameters
@@ -98,18 +109,28 @@ class AotProgram(Displayed):
         trial
             The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
             function.
+        package
+            "arduino": the files are an Arduino library.  "platformio": they are a PlatformIO project.  Both require a
+            board and a trial.  None: the files are C sources with a Makefile.
 
         Raises
         ------
         RelvmUnsupportedError
-            A trial is given for the hosted runtime.
+            A trial is given for the hosted runtime, or PlatformIO does not have the board.
         RelvmTypeError, RelvmShapeError, RelvmArgumentError
-            The trial does not consist of inputs and outputs, or they do not fit the parameters and results.
+            The trial does not consist of inputs and outputs, or they do not fit the parameters and results.  The
+            package is invalid, or requires other options.
         """
         if trial is not None and (not isinstance(trial, tuple | list) or len(trial) != 2):
             raise RelvmTypeError(f"trial: expected a pair of the inputs and the expected outputs, got {trial!r:.80}")
         if trial and self.config.runtime == "hosted":
             raise RelvmUnsupportedError('runtime="hosted" does not support a self-test in C; run it with AotExecutor')
+        if package is not None:
+            if trial is None:
+                raise RelvmArgumentError(f"package={package!r}: expected a trial for the self-test, got None")
+            data = make_trial(self.entry, self.lowered, *trial)
+            packed = package_files(package, self.sources.files, self.lowered, data, self.config)
+            return {path: text.encode() for path, text in packed.items()}
         texts = dict(self.sources.files)
         texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
         if trial:
@@ -125,7 +146,13 @@ class AotProgram(Displayed):
             files["parameters.npz"] = parameters.getvalue()
         return files
 
-    def write(self, path: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
+    def write(
+        self,
+        path: str | Path,
+        trial: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        *,
+        package: str | None = None,
+    ) -> None:
         """Write the files of the export to a folder or an archive.  Run `make` in the folder to build the export.
 
         Parameters
@@ -136,6 +163,8 @@ class AotProgram(Displayed):
         trial
             The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
             function.
+        package
+            The kind of package, as in `files`.
 
         Raises
         ------
@@ -147,7 +176,7 @@ class AotProgram(Displayed):
             A trial is given for the hosted runtime.
         """
         expect_path("path", path)
-        files = self.files(trial)
+        files = self.files(trial, package=package)
         with file_errors():
             if is_archive(path):
                 write_archive(path, self.config.name, files)
