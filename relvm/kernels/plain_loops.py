@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, as_scalar, constant_value
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.conv.sliding_window import Window
 from relvm.kernels.epilogue import Epilogue
@@ -22,6 +22,7 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import flat_position, loop_nest
 
 Factors = Callable[[Scalar], tuple[Scalar, Scalar]]
+_COLUMNS = 4  # columns of a matrix product that are computed together
 
 
 @value_record
@@ -56,14 +57,25 @@ def multiply_plainly(
     which the epilogue stores the element.
     """
     rows, columns, depth = sizes
+    known = constant_value(columns)
+    width = _COLUMNS if known is not None and known % _COLUMNS == 0 else 1
     with loop_nest(k, list(batch)) as place:
         factors, counters = operands(tuple(place))
-        with k.loop(rows, name="i") as i, k.loop(columns, name="j") as j:
-            of_element = factors(i, j)
-            total = k.variable("total", Literal(0, result.dtype))
+        with k.loop(rows, name="i") as i, k.loop(columns / width, name="group") as group:
+            column = k.let("column", group * width)
+            of_elements = [factors(i, column + n) for n in range(width)]
+            totals = [k.variable("total", Literal(0, result.dtype)) for _ in range(width)]
             with k.loop(depth, name="p") as p:
-                k.assign(total, multiply_add(total, *of_element(p)))
-            result.store(k, counters(i, j), total)
+                for total, of_element in zip(totals, of_elements, strict=True):
+                    k.assign(total, multiply_add(total, *of_element(p)))
+            if width == 1:
+                result.store(k, counters(i, column), totals[0])
+                return
+            sums = k.allocate("sums", result.dtype, (width,))
+            for n, total in enumerate(totals):
+                k.store(sums, (n,), total)
+            with k.loop(width, name="j") as j:
+                result.store(k, counters(i, column + j), sums[j])
 
 
 def convolve_plainly(
