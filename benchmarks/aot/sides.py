@@ -39,7 +39,7 @@ def nothing(model: Model, folder: Path) -> Sources:
 
 
 def relvm(model: Model, folder: Path) -> Sources:
-    """Generate code as `relvm export` does."""
+    """Generate code as `relvm export --board` does."""
     path = folder / "model.onnx"
     onnx.save(model.proto, path)
     program = aot.build(from_onnx(path), aot.AotConfig("model", favour="size"))

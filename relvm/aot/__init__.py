@@ -8,6 +8,7 @@ from relvm.aot.config import AotConfig, Pool
 from relvm.aot.hosted.executor import AotExecutor
 from relvm.aot.hosted.factory import ExecutorFactory, compile_library, load_module
 from relvm.aot.metadata_model import Metadata, SizeInfo, TensorInfo
+from relvm.aot.project.board_fit import BoardMemory
 from relvm.aot.project.build import AotProgram, build
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "AotExecutor",
     "AotProgram",
     "Board",
+    "BoardMemory",
     "ExecutorFactory",
     "Metadata",
     "Pool",

@@ -101,6 +101,14 @@ def test_the_results_have_the_same_bits(name: str, exports) -> None:
     assert sum(program.sources.pool_bytes) <= sum(other.sources.pool_bytes)
 
 
+@pytest.mark.parametrize("name", ["one_channel", "few_filters", "depthwise", "bytes_by_channel"])
+@pytest.mark.parametrize("favour", ["memory", "size"])
+def test_convolutions_with_few_filters_need_no_scratch_memory(name: str, favour: str) -> None:
+    type_, body, _ = PROGRAMS[name]
+    module = parse_module(f"def main(x: {type_}) => {{ return {body} }}")
+    assert sum(aot.build(module, aot.AotConfig(favour=favour)).sources.pool_bytes) <= 64
+
+
 def on_a_machine(module: Module, *args):
     return plain(vm.VirtualMachine(vm.build(module, "bytecode", target="bytecode"))["main"](*args))
 

@@ -23,11 +23,18 @@ SECTIONS = ("-ffunction-sections", "-fdata-sections")
 
 @value_record
 class BoardMemory:
-    """The memory that an export takes.
+    """The memory that an export takes on a board.
 
-    constants_bytes: the size of the constants.   code_bytes: the size of the compiled functions, without those of
-    the C library, or None if it is not known.   pool_bytes: the size of the memory pools.   port_bytes: the size of the
-    inputs and outputs whose sizes are known.
+    Attributes
+    ----------
+    constants_bytes
+        The size of the constants.
+    code_bytes
+        The size of the compiled functions without those of the C library, or None if it was not measured.
+    pool_bytes
+        The size of the memory pools.
+    port_bytes
+        The size of the inputs and outputs whose sizes are known.
     """
 
     constants_bytes: int
@@ -37,6 +44,7 @@ class BoardMemory:
 
     @property
     def flash_bytes(self) -> int:
+        """The size of the constants and, if it was measured, of the code."""
         return self.constants_bytes + (self.code_bytes or 0)
 
     @property
