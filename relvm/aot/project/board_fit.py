@@ -121,5 +121,5 @@ def measure_code(files: Mapping[str, str], constants: str, board: Board) -> int 
         if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
             return None
         objects = [Path(unit).stem + ".o" for unit in units]
-        done = subprocess.run([size, *objects], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run([size, *objects], cwd=folder, capture_output=True, encoding="utf-8", check=False)
     return None if done.returncode else sum(int(line.split()[0]) for line in done.stdout.splitlines()[1:])
