@@ -11,9 +11,8 @@ from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel
-from relvm.ops.decision_trees import AGGREGATES, MAX_STEPS
+from relvm.ops.decision_trees import AGGREGATES, FOLDS, MAX_STEPS, table_length
 
-_FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
 _UNSIGNED, _SIGNED = (U8, U16, U32), (I8, I16, I32)
 
 
@@ -36,13 +35,13 @@ def _numpy_trees(
         leaves = np.clip(-1 - at, 0, leaf_count - 1)
         total = totals[tree // -(-len(roots) // blocks)]
         if targets == 1:
-            total[:, 0] = _FOLDS[aggregate](total[:, 0], values[leaves])
+            total[:, 0] = FOLDS[aggregate](total[:, 0], values[leaves])
             continue
         for row, leaf in enumerate(leaves):
             first = int(starts[leaf])
             for entry in range(first, min(int(starts[leaf + 1]), first + targets, len(values))):
                 target = min(int(entry_targets[entry]), targets - 1)
-                total[row, target] = _FOLDS[aggregate](total[row, target], values[entry])
+                total[row, target] = FOLDS[aggregate](total[row, target], values[entry])
     return totals
 
 
@@ -59,8 +58,8 @@ def _trees(
     x, columns, thresholds, children, roots, starts, entry_targets, values = inputs
     (out,) = outputs
     rows, features = (as_scalar(dim, I64) for dim in x.shape)
-    nodes, trees, entries = _length(columns), _length(roots), _length(values)
-    leaves = _length(starts) - 1 if targets > 1 else entries
+    nodes, trees, entries = table_length(columns), table_length(roots), table_length(values)
+    leaves = table_length(starts) - 1 if targets > 1 else entries
     k.fail((features < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_ensemble_compact: x has no features")
     tree_count = -(-trees // blocks)
 
@@ -103,12 +102,6 @@ def _trees(
                 with k.loop(k.let("stop", stop), start=begin, name="entry") as entry:
                     target = k.let("target", minimum(entry_targets.flat(entry).to(I64), targets - 1))
                     fold(target, k.let("value", values.flat(entry)), number, row)
-
-
-def _length(table: Buffer) -> int:
-    (size,) = table.shape
-    assert isinstance(size, int)
-    return size
 
 
 @op("tree_ensemble_compact", numpy=_numpy_trees, lower=CustomKernel(_trees))
