@@ -663,6 +663,24 @@ def tree_ensemble(
 ) -> Tensor:
     """For each block of trees and each row of x, the aggregated values of the leaves that the row reaches."""
 
+def tree_ensemble_compact(
+    x: _TensorLike,
+    columns: _TensorLike,
+    thresholds: _TensorLike,
+    children: _TensorLike,
+    roots: _TensorLike,
+    starts: _TensorLike,
+    entry_targets: _TensorLike,
+    values: _TensorLike,
+    /,
+    *,
+    targets: int,
+    aggregate: str,
+    steps: int,
+    blocks: int,
+) -> Tensor:
+    """For each block of trees and each row of x, the aggregated values of the leaves that the row reaches."""
+
 def where(cond: _TensorLike, x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """x where cond is true, otherwise y, elementwise."""
 

@@ -39,10 +39,10 @@ def nothing(model: Model, folder: Path) -> Sources:
 
 
 def relvm(model: Model, folder: Path) -> Sources:
-    """Generate code as `relvm export` does."""
+    """Generate code as `relvm export --board` does."""
     path = folder / "model.onnx"
     onnx.save(model.proto, path)
-    program = aot.build(from_onnx(path), aot.AotConfig("model"))
+    program = aot.build(from_onnx(path), aot.AotConfig("model", favour="size"))
     program.write(folder)
     (placement,) = program.placements.values()
     placed = [request for arena in placement.arenas for request in arena.requests]

@@ -6,8 +6,10 @@ import re
 from enum import Enum
 from typing import Any
 
+from relvm.aot.boards import Board, find_board
 from relvm.data_classes import dataclass
-from relvm.errors import RelvmArgumentError, expect_choice
+from relvm.errors import RelvmArgumentError, expect_choice, expect_type
+from relvm.kernels.kernel_builder import FAVOURS
 from relvm.quoting import c_identifier
 from relvm.tables import find_header
 
@@ -15,7 +17,7 @@ _CHOICES = {
     "runtime": ("bare", "hosted"),
     "interface": ("c", "packed"),
     "workspace": ("static", "caller"),
-    "favour": ("memory", "speed"),
+    "favour": FAVOURS,
 }
 
 _MAX_ALIGNMENT = 1 << 16  # linkers of microcontrollers accept it
@@ -107,16 +109,24 @@ class AotConfig:
     favour
         The goal for which kernels are optimized.  "memory", the default for the bare runtime: kernels need less scratch
         memory, because they copy smaller parts of a matrix at a time.  On processors with vector instructions, such
-        kernels take up to two thirds more time than those for "speed".  "speed", the default for the hosted runtime:
-        kernels are the same as in the VM.
+        kernels take up to two thirds more time than those for "speed".  "size", for microcontrollers: kernels also have
+        less code, because convolutions, poolings and matrix products are plain loops, and decision trees have smaller
+        tables.  "speed", the default for the hosted runtime: kernels are the same as in the VM.
     workspace
         "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
         the hosted runtime: the caller provides the pools.
+    board
+        None, or the name of a board in BOARDS.  The default of `favour` is then "size", the Makefile compiles for this
+        board, and a model that needs more flash or RAM than the board has is an error.
 
     Raises
     ------
     RelvmArgumentError
         An option has an invalid value, or options contradict each other.
+    RelvmNameError
+        There is no such board.
+    RelvmUnsupportedError
+        Exports cannot run on the board.
     """
 
     name: str = "model"
@@ -128,6 +138,7 @@ class AotConfig:
     constants_limit_bytes: int | None = None
     workspace: str | None = None
     favour: str | None = None
+    board: str | None = None
 
     def __post_init__(self) -> None:
         expect_choice("runtime", self.runtime, _CHOICES["runtime"])
@@ -151,6 +162,11 @@ class AotConfig:
             raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two up to {_MAX_ALIGNMENT}")
         self._expect_pools()
         self._expect_calls()
+        if self.board is not None:
+            expect_type("board", self.board, str, "the name of a board")
+            find_board(self.board)
+            if self.runtime == "hosted":
+                raise RelvmArgumentError(f"board={self.board!r}: a board requires runtime='bare'")
 
     def _expect_pools(self) -> None:
         if not isinstance(self.pools, tuple) or not all(isinstance(pool, Pool) for pool in self.pools):
@@ -182,9 +198,16 @@ class AotConfig:
         return max(self.alignment, 8)
 
     @property
-    def is_compact(self) -> bool:
-        """Whether kernels should use little memory, even if they are slower."""
-        return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
+    def kernel_favour(self) -> str:
+        """The goal of the kernels that results from `favour` and `runtime`."""
+        if self.favour is not None:
+            return self.favour
+        return "size" if self.board is not None else "memory" if self.runtime == "bare" else "speed"
+
+    @property
+    def known_board(self) -> Board | None:
+        """The board for which the export is made, if it is for one."""
+        return None if self.board is None else find_board(self.board)
 
     @property
     def caller_provides_pools(self) -> bool:

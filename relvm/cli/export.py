@@ -7,6 +7,8 @@ import argparse
 from relvm import aot
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered, format_storage
+from relvm.aot.project.board_fit import expect_fit
+from relvm.aot.project.package import PACKAGES
 from relvm.aot.project.tar import is_archive
 from relvm.cli.arguments import Parser, file_name
 from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
@@ -18,6 +20,7 @@ from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
+from relvm.kernels.kernel_builder import FAVOURS
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,7 +60,15 @@ def add_arguments(parser: Parser) -> None:
         "--workspace", choices=("static", "caller"), help="allocate pools statically, or take them from the caller"
     )
     parser.add_argument(
-        "--favour", choices=("memory", "speed"), help="whether kernels save memory or time (default with bare: memory)"
+        "--favour",
+        choices=FAVOURS,
+        help="what kernels save: memory, time or code (default with bare: memory; with --board: size)",
+    )
+    parser.add_argument(
+        "--board", metavar="NAME", help="board to compile for, which must have enough memory (relvm boards)"
+    )
+    parser.add_argument(
+        "--package", choices=PACKAGES, help="write an Arduino library or a PlatformIO project (requires --board)"
     )
     parser.add_argument(
         "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
@@ -74,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
     If inputs are given, the folder contains a self-test.
     """
     config = _aot_config(options)
+    if options.package is not None:
+        if config.board is None:
+            raise RelvmArgumentError(f"--package {options.package} requires --board (`relvm boards` lists the boards)")
+        options.random = options.random or not options.input  # a package contains a self-test
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
         raise RelvmArgumentError(f"-o {options.output}: a shared library requires --runtime hosted")
@@ -82,6 +97,11 @@ def run(options: argparse.Namespace) -> int:
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
     module, program = _build(options, config)
+    memory = None
+    if config.known_board is not None and options.show is None:
+        with Progress("building", "C compilation"):
+            memory = program.board_memory(measured=True)
+        expect_fit(memory, config.known_board)
     if options.draw:
         _draw(program, options.draw)
     match options.show:
@@ -96,13 +116,14 @@ def run(options: argparse.Namespace) -> int:
                 with Progress("building", "C compilation"):
                     aot.compile_library(program).export_library(options.output)
             else:
-                program.write(
-                    options.output, _self_test_data(module, options) if options.random or options.input else None
-                )
+                trial = _self_test_data(module, options) if options.random or options.input else None
+                program.write(options.output, trial, package=options.package)
             pools = zip(config.pools, program.sources.pool_bytes, strict=True)
             sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
             note(f"wrote {options.output}: {', '.join(sizes)}")
+            if memory is not None and config.known_board is not None:
+                note(memory.describe(config.known_board))
     return 0
 
 
@@ -145,6 +166,7 @@ def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
         options.constants_limit,
         options.workspace,
         options.favour,
+        options.board,
     )
 
 

@@ -49,6 +49,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "ops": "list the operators, or describe some of them",
         "builtins": "list the runtime's own functions, or describe some of them",
         "opcodes": "list the instruction set, or describe some of them",
+        "boards": "list the boards of `relvm export --board`, or describe some of them",
         "help": "describe a command and its options",
         "completion": "print code that completes commands and options in a shell",
     },

@@ -1,4 +1,4 @@
-"""`relvm ops`, `relvm builtins`, `relvm opcodes`: print the declared operators, builtins and instructions."""
+"""`relvm ops`, `relvm builtins`, `relvm opcodes`, `relvm boards`: print operators, builtins, instructions or boards."""
 
 from __future__ import annotations
 
@@ -89,13 +89,29 @@ def _opcodes() -> list[tuple[str, ...]]:
     return [(str(row.index), row.name, row.operands, row.meaning) for row in OPCODES]
 
 
+def _boards() -> list[tuple[str, ...]]:
+    from relvm.aot.boards import BOARDS
+
+    return [
+        (
+            board.name,
+            str(board.flash_bytes),
+            str(board.ram_bytes),
+            f"{board.title}: {board.processor}" + (f"; not supported: {board.refusal}" if board.refusal else ""),
+        )
+        for board in BOARDS
+    ]
+
+
 _TABLES = {
     "ops": (("name", "parameters", "effect", "meaning"), _ops),
     "builtins": (("name", "signature", "effect", "meaning"), _builtins),
     "opcodes": (("index", "name", "operands", "meaning"), _opcodes),
+    "boards": (("name", "flash_bytes", "ram_bytes", "meaning"), _boards),
 }
 _EXAMPLES = {
     "ops": "relvm ops matmul conv",
     "builtins": "relvm builtins alloc_storage",
     "opcodes": "relvm opcodes call",
+    "boards": "relvm boards pico",
 }

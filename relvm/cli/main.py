@@ -22,7 +22,7 @@ from relvm.cli.output import NoReaderError, complain, flush, note, prepare_strea
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmError, RelvmFileError, message_with_notes
 
-_MODULES = {"ops": "list_tables", "builtins": "list_tables", "opcodes": "list_tables"}  # the others have their own
+_MODULES = dict.fromkeys(("ops", "builtins", "opcodes", "boards"), "list_tables")  # the others have their own
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

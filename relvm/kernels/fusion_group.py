@@ -165,10 +165,10 @@ class Group:
         relations = tuple((_dim_key(size, order), _dim_key(dim, order)) for size, dim in self.relations)
         return types, tuple(rows), tuple(position[var] for var in self.results), relations
 
-    def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
+    def kernel(self, name: str, *, favour: str = "speed") -> Kernel:
         """Return the kernel of the group.
 
-        is_compact: whether the kernel should use little memory (see KernelBuilder).
+        favour: the goal of the kernel (see KernelBuilder).
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Group:
         """
         inputs, outputs = self._buffers()
         used_names = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
-        builder = KernelBuilder(names=used_names, is_compact=is_compact)
+        builder = KernelBuilder(names=used_names, favour=favour)
         in_place: tuple[int, ...] = ()
         if self.is_opaque:
             (call,) = self.members.values()

@@ -30,6 +30,8 @@ from relvm.ir.loop_ir import (
 from relvm.ir.symbolic import AnyDim, product
 from relvm.tables import micro_kernel_arguments
 
+# The goals of a kernel.  "memory": little memory.  "size": little code and little memory.
+FAVOURS = ("memory", "speed", "size")
 _PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
 
 
@@ -37,14 +39,24 @@ _PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it is slower.
+    favour: the goal of the kernel, one of FAVOURS.
     values: a dict from the name of a variable or array to the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
     names: dict[str, int] = field(default_factory=dict)
-    is_compact: bool = False
+    favour: str = "speed"
     values: dict[str, tuple[Hashable, ...]] = field(default_factory=dict)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether the kernel should use little memory, even if it is slower."""
+        return self.favour != "speed"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the kernel should have little code, even if it is slower.  It should also use little memory."""
+        return self.favour == "size"
 
     def local(self, name: str, dtype: DType) -> Local:
         """Return a new variable.  Its name is `name`, with a number appended if the name is already used."""

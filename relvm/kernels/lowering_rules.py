@@ -320,7 +320,8 @@ def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
     """Return the row-major position of the element at `indices` in an array of shape `shape`."""
-    total: Scalar = Literal(0, I64)
-    for index, dim in zip(indices, shape, strict=True):
+    assert len(indices) == len(shape), f"{len(indices)} indices for rank {len(shape)}"
+    total: Scalar = indices[0] if indices else Literal(0, I64)
+    for index, dim in zip(indices[1:], shape[1:], strict=True):
         total = total * as_scalar(dim, I64) + index
     return total

@@ -5,6 +5,7 @@
 from relvm.ops.attention import attention
 from relvm.ops.blockwise_quant_matmul import matmul_blockwise_int8, matmul_blockwise_quant, quantize_blocks
 from relvm.ops.col2im import col2im
+from relvm.ops.compact_trees import tree_ensemble_compact
 from relvm.ops.conv_by_size import conv_by_size
 from relvm.ops.conv_int8 import conv_integer
 from relvm.ops.conv_int8_packed import conv_integer_packed

@@ -37,6 +37,7 @@ from relvm.kernels.gemm.gemm_int8 import (
 )
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
+from relvm.kernels.plain_loops import convolve_plainly
 from relvm.ops.convolution import check_convolution, drop_unit_axes, im2col, loop_axes, numpy_conv
 
 
@@ -48,7 +49,13 @@ def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, 
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
     filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))
-    if groups > 1 and filters < ROWS:
+    is_narrow = groups > 1 and filters < ROWS
+    if k.is_small or (k.is_compact and is_narrow):  # the kernel of narrow groups needs 16 kB of sums
+        (x, w), result, window = drop_unit_axes((x, w), result, window)
+        zero = k.let("zero", padding.to(I32))
+        convolve_plainly(k, x, w, result, window, groups, lambda position: x.flat(position).to(I32) - zero)
+        return
+    if is_narrow:
         (narrow_x, narrow_w), narrow, small = drop_unit_axes((x, w), result, window)
         if can_write_byte_depthwise(narrow_w, small):
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)

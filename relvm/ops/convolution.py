@@ -15,7 +15,13 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.conv.depthwise import can_write_few_filters, can_write_planes, write_few_filters, write_planes
+from relvm.kernels.conv.depthwise import (
+    can_write_few_filters,
+    can_write_planes,
+    column_order,
+    write_few_filters,
+    write_planes,
+)
 from relvm.kernels.conv.direct import convolve_directly
 from relvm.kernels.conv.plan import direct_shape_if_faster, is_flat, wastes_vectors
 from relvm.kernels.conv.sliding_window import (
@@ -43,6 +49,7 @@ from relvm.kernels.gemm.gemm import (
 )
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction, flat_position, parallel_loop_nest
+from relvm.kernels.plain_loops import convolve_plainly
 
 Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
@@ -60,10 +67,19 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     (x, w), result, window = drop_unit_axes((x, w), result, window)
-    if w.shape[0] == groups and can_write_planes(x, w, window, result.shape[2:]):
+    in_planes = w.shape[0] == groups and can_write_planes(x, w, window, result.shape[2:])
+    write = None
+    if isinstance(w.shape[0], int):
+        write = _without_product(x, w, window, w.shape[0] // groups, groups)
+    in_columns = in_planes or write is write_few_filters
+    if k.is_small or (k.is_compact and in_columns):  # the other kernels copy the input to blocks of up to 64 kB
+        order = column_order(window) if in_columns and len(window.sizes) == 2 else (None,)
+        convolve_plainly(k, x, w, result, window, groups, x.flat, order)
+        return
+    if in_planes:
         write_planes(k, x, w, result, window)
         return
-    if isinstance(w.shape[0], int) and (write := _without_product(x, w, window, w.shape[0] // groups, groups)):
+    if write is not None:
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     indices = product(result.shape[2:])

@@ -13,7 +13,7 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel
 
 AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}  # the totals before the first tree
-_FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
+FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
 _MOST_ROWS = 256  # rows that are evaluated together
 _FEW_ROWS = 16  # the same, if kernels should use little memory
 _BLOCK_BYTES = 128 << 10  # size of their features, at most if there are several
@@ -46,12 +46,12 @@ def _numpy_trees(
             at = np.minimum(at & 0xFFFFFFFF, len(records) - 1)
         payload = records["threshold"][at]
         if targets == 1:
-            total[:, 0] = _FOLDS[aggregate](total[:, 0], payload)
+            total[:, 0] = FOLDS[aggregate](total[:, 0], payload)
             continue
         leaf_count = _leaf_count(len(starts), len(values), targets)
         leaves = np.minimum(payload.view(word_type) & word_type.type(0xFFFFFFFF), leaf_count - 1)
         if not len(starts):
-            total[:] = _FOLDS[aggregate](total, values.reshape(-1, targets)[leaves])
+            total[:] = FOLDS[aggregate](total, values.reshape(-1, targets)[leaves])
             continue
         leaves = leaves.astype(np.int64)
         first = np.maximum(starts[leaves], 0).astype(np.int64)
@@ -60,7 +60,7 @@ def _numpy_trees(
             row = np.flatnonzero(first + step < stop)
             entry = first[row] + step
             target = np.minimum(entry_targets[entry].view(np.uint32), targets - 1)
-            total[row, target] = _FOLDS[aggregate](total[row, target], values[entry])
+            total[row, target] = FOLDS[aggregate](total[row, target], values[entry])
     return totals
 
 
@@ -69,7 +69,8 @@ def _leaf_count(starts: int, values: int, targets: int) -> int:
     return 0 if targets == 1 else starts - 1 if starts else values // targets
 
 
-def _length(table: Buffer) -> int:
+def table_length(table: Buffer) -> int:
+    """Return the size of a table, which is known at compile time."""
     (size,) = table.shape
     assert isinstance(size, int)
     return size
@@ -89,9 +90,9 @@ def _trees(
     x, nodes, roots, depths, columns, starts, entry_targets, values = inputs
     (out,) = outputs
     rows, features = (as_scalar(dim, I64) for dim in x.shape)
-    trees, used, entries = _length(roots), _length(columns), _length(values)
-    node_count = _length(nodes) // (x.dtype.numpy.itemsize // 4)
-    leaves = _leaf_count(_length(starts), entries, targets)
+    trees, used, entries = table_length(roots), table_length(columns), table_length(values)
+    node_count = table_length(nodes) // (x.dtype.numpy.itemsize // 4)
+    leaves = _leaf_count(table_length(starts), entries, targets)
     k.fail((features < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_ensemble: x has no features")
     most = max(min(_FEW_ROWS if k.is_compact else _MOST_ROWS, _BLOCK_BYTES // ((used + 1) * x.dtype.numpy.itemsize)), 1)
     if isinstance(x.shape[0], int):
@@ -138,7 +139,7 @@ def _trees(
             aggregate=list(AGGREGATES).index(aggregate),
             targets=targets,
             leaves=leaves,
-            entries=entries if _length(starts) else 0,
+            entries=entries if table_length(starts) else 0,
             starts=Address(starts, zero),
             entry_targets=Address(entry_targets, zero),
             values=Address(values, zero),

@@ -22,7 +22,15 @@ _STRING_BYTES = 64  # size of a Python string without its characters
 
 # Operators without an operation count that nevertheless access their arguments and results more than twice.
 _UNCOUNTED = frozenset(
-    {"non_max_suppression", "pairwise_coupling", "roi_align", "roi_max_pool", "row_echelon", "tree_ensemble"}
+    {
+        "non_max_suppression",
+        "pairwise_coupling",
+        "roi_align",
+        "roi_max_pool",
+        "row_echelon",
+        "tree_ensemble",
+        "tree_ensemble_compact",
+    }
 )
 
 

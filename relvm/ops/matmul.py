@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from relvm.kernels.gemm.gemm import (
 from relvm.kernels.gemm.packing import packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
+from relvm.kernels.plain_loops import Factors, multiply_plainly
 
 Shape = tuple[AnyDim, ...]
 
@@ -64,7 +65,21 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
             copied = pack_from_row_major(k, b, at_b, columns_)
         return matrix, copied, lambda i, j: indices(counters, i, j)
 
-    if not (transpose_b and isinstance(rows, int) and rows < _FEW):
+    reads_in_place = transpose_b and isinstance(rows, int) and rows < _FEW
+    if k.is_small and not reads_in_place:
+
+        def plain_operands(counters: tuple[Scalar, ...]) -> tuple[Callable[[Scalar, Scalar], Factors], Counters]:
+            matrix, at_b = starts(counters)
+
+            def factors(i: Scalar, j: Scalar) -> Factors:
+                at = (lambda p: j * depth_ + p) if transpose_b else (lambda p: p * columns_ + j)
+                return lambda p: (matrix.element(i, p), b.flat(at_b + at(p)))
+
+            return factors, lambda i, j: indices(counters, i, j)
+
+        multiply_plainly(k, batch, sizes, result, plain_operands)
+        return
+    if not reads_in_place:
         gemm(k, batch, sizes, width, result, operands)
         return
     with loop_nest(k, list(batch)) as counters:

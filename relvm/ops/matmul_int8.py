@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from relvm.errors import RelvmShapeError
@@ -18,6 +20,7 @@ from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pac
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Contraction
+from relvm.kernels.plain_loops import Factors, multiply_plainly
 from relvm.ops.matmul import batch_start, one_loop_per_axis, two_loops
 
 Shape = tuple[AnyDim, ...]
@@ -32,6 +35,27 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
     left = _merged_shape(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
+    if k.is_small:
+
+        def plain_operands(counters: tuple[Scalar, ...]) -> tuple[Callable[[Scalar, Scalar], Factors], Counters]:
+            at_a, at_b, at_a_zero, at_b_zero = (
+                k.let("start", batch_start(counters, batch, shape))
+                for shape in (left, b.shape, a_zero.shape, b_zero.shape)
+            )
+
+            def factors(i: Scalar, j: Scalar) -> Factors:
+                row_zero = a_zero.flat(at_a_zero + i if a_zero.shape and a_zero.shape[-2] != 1 else at_a_zero)
+                column_zero = b_zero.flat(at_b_zero + j if b_zero.shape and b_zero.shape[-1] != 1 else at_b_zero)
+                zeros = k.let("zero", row_zero.to(I32)), k.let("zero", column_zero.to(I32))
+                return lambda p: (
+                    a.flat(at_a + i * depth + p).to(I32) - zeros[0],
+                    b.flat(at_b + p * columns + j).to(I32) - zeros[1],
+                )
+
+            return factors, lambda i, j: (*counters, i, j)
+
+        multiply_plainly(k, batch, (rows, columns, depth), result, plain_operands)
+        return
     width, signs = run_time_panel_width(k, b.shape[-1]), choose_signs(a.dtype, b.dtype)
 
     def operands(counters: tuple[Scalar, ...]) -> tuple[LhsInt8, PackOnTheFly, Counters]:

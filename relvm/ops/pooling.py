@@ -29,6 +29,7 @@ from relvm.kernels.conv.sliding_window import (
 from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
+from relvm.kernels.plain_loops import pool_plainly
 from relvm.tables import kernel_constant
 
 _LINE = kernel_constant("POOL_LINE")
@@ -149,7 +150,9 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
         return select((element > total).logical_or(element.ne(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    if x.dtype.name == "f32" and len(kernel) <= 2 and (kernel[-1] - 1) * over_two_axes(window).dilations[1] < _LINE:
+    if k.is_small:
+        pool_plainly(k, x, out, window, x.dtype.lowest, larger_or_nan)
+    elif x.dtype.name == "f32" and len(kernel) <= 2 and (kernel[-1] - 1) * over_two_axes(window).dilations[1] < _LINE:
         _max_pool_planes(k, x, out, over_two_axes(window))
     else:
         _pool(k, x, out, window, x.dtype.lowest, larger_or_nan, None)

@@ -42,15 +42,15 @@ from relvm.passes.pass_manager import Pass
 from relvm.passes.util.used_names import used_names
 
 
-def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
+def lower_to_kernels(target: str, *, favour: str = "speed") -> Pass:
     """Return the lowering pass for one target.
 
     Parameters
     ----------
     target
         "c": kernels are loop nests.  "numpy": kernels call the NumPy functions of operators.
-    is_compact
-        Whether kernels should use little memory, even if they are slower.
+    favour
+        The goal of the kernels, one of relvm.kernels.kernel_builder.FAVOURS.
     """
 
     def run(module: Module) -> Module:
@@ -61,7 +61,7 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
         A fused group becomes one kernel.  Kernels that the module defines are also lowered.  Equal kernels are
         generated only once.
         """
-        lowering = _KernelLowering(module, target, is_compact)
+        lowering = _KernelLowering(module, target, favour)
         functions = tuple(map(lowering.function, module.functions))
         return replace(module, functions=functions, kernels=tuple(lowering.finish().items()))
 
@@ -69,8 +69,8 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
 
 
 class _KernelLowering:
-    def __init__(self, module: Module, target: str, is_compact: bool) -> None:
-        self.target, self.is_compact = target, is_compact
+    def __init__(self, module: Module, target: str, favour: str) -> None:
+        self.target, self.favour = target, favour
         self.definitions = dict(module.kernels)
         self.used_names = used_names(module) - self.definitions.keys()
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
@@ -180,7 +180,7 @@ class _KernelLowering:
         name = self.known.get(group.kernel_key)
         if name is None:
             name = self.known[group.kernel_key] = self.unique(group.base_name)
-            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=group_work(group))
+            self.kernels[name] = replace(group.kernel(name, favour=self.favour), work=group_work(group))
         origins = group.origins
         self.origins.setdefault(name, []).append(origins)
         found = tuple(dict.fromkeys(chain(*origins)))

@@ -28,21 +28,24 @@ from relvm.ops import (
     matmul_integer,
     matmul_integer_packed,
     matmul_packed,
+    tree_ensemble,
 )
 from relvm.ops.conv_int8_packed import pack_windows
 from relvm.ops.conv_packed import pack_filters
 from relvm.ops.conv_winograd import MAX_CHANNELS, is_winograd_faster, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
+from relvm.passes.compact_trees import compact_trees
 from relvm.passes.pass_manager import Pass
 
 _LARGE = 1 << 12  # a size of a spatial axis at which the cost of padding tiles does not matter
 
 
-def pack_weights(*, is_compact: bool = False) -> Pass:
+def pack_weights(*, favour: str = "speed") -> Pass:
     """Return the pass that packs constant weights.
 
-    is_compact: whether kernels should use little memory, even if they are slower.  f32 filters of convolutions stay
-    as they are then, because the kernels for packed filters need larger buffers.
+    favour: the goal of the kernels (relvm.kernels.kernel_builder.FAVOURS).  With "memory", f32 filters of convolutions
+    stay as they are, because the kernels for packed filters need larger buffers.  With "size", only transposed matrices
+    are stored in another order, because plain loops read weights as they are.
     """
 
     def run(module: Module) -> Module:
@@ -69,11 +72,13 @@ def pack_weights(*, is_compact: bool = False) -> Pass:
         def of_value(value: Expr) -> Expr:
             if not isinstance(value, OpCall):
                 return map_blocks(of_block, value)
+            if favour == "size":
+                return compact_trees(value) if value.op is tree_ensemble else _transpose_right(value, packed)
             if _is_packable_matmul(value):
                 return _pack_matmul(value, packed)
             if _is_left_transposed(value):
                 return _transpose_left(value, packed)
-            if _has_constant_filters(value) and not is_compact:
+            if _has_constant_filters(value) and favour == "speed":
                 return _pack_conv(value, packed)
             return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
 
@@ -110,6 +115,18 @@ def _pack_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Exp
     if key not in packed:
         packed[key] = (constant(pack_columns(matrix), is_new=True),)
     return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
+
+
+def _transpose_right(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    """Return a matrix product with a constant right operand that is not transposed, or another call unchanged."""
+    if call.op is not matmul or not _is_packable_matmul(call) or not dict(call.attributes)["transpose_b"]:
+        return call
+    weights = _constant_value(call, 1)
+    key = (id(weights), "right")
+    if key not in packed:
+        packed[key] = (constant(np.ascontiguousarray(weights.T), is_new=True),)
+    attributes = dict(call.attributes) | {"transpose_b": False}
+    return replace(matmul(call.args[0], *packed[key], **attributes), type=call.type)
 
 
 def _is_left_transposed(call: OpCall) -> bool:

@@ -47,7 +47,7 @@ LIR_PASSES = (
 
 
 def build_pipeline(
-    target: str, *, fused: bool = True, is_compact: bool = False, without: Collection[str] = ()
+    target: str, *, fused: bool = True, favour: str = "speed", without: Collection[str] = ()
 ) -> tuple[Pass, ...]:
     """Return the passes, in order, that lower a module from stage PARSED to PLANNED, the input of code generation.
 
@@ -57,8 +57,8 @@ def build_pipeline(
         One of TARGETS.
     fused
         Whether operators are fused into kernels.  The target "numpy" never fuses.
-    is_compact
-        Whether kernels should use little memory, even if they are slower.
+    favour
+        The goal of the kernels, one of relvm.kernels.kernel_builder.FAVOURS.
     without
         Names of optional passes to leave out.  The name of an optional pass that the other arguments already exclude is
         valid, and has no effect.
@@ -68,14 +68,14 @@ def build_pipeline(
     RelvmArgumentError
         `without` contains something other than the name of an optional pass.
     """
-    optional = [step.name for step in _passes("c", fused=True, is_compact=False) if step.optional]
+    optional = [step.name for step in _passes("c", fused=True, favour="speed") if step.optional]
     for name in without:
         if name not in optional:
             raise RelvmArgumentError(f"without={name}: only optional passes can be left out: {', '.join(optional)}")
-    return tuple(step for step in _passes(target, fused=fused, is_compact=is_compact) if step.name not in without)
+    return tuple(step for step in _passes(target, fused=fused, favour=favour) if step.name not in without)
 
 
-def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
+def _passes(target: str, *, fused: bool, favour: str) -> tuple[Pass, ...]:
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         to_anf,
@@ -89,9 +89,9 @@ def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
         dce,
         lambda_lifting,
         unbox_scalars,
-        *((fold_scales, pack_weights(is_compact=is_compact)) if target != "numpy" else ()),
+        *((fold_scales, pack_weights(favour=favour)) if target != "numpy" else ()),
         *((fuse_attention, decompose, fuse_ops, share_kernels) if target != "numpy" and fused else ()),
-        lower_to_kernels(target, is_compact=is_compact),
+        lower_to_kernels(target, favour=favour),
         plan_memory,
         lower_shapes,
         list_append_in_place,

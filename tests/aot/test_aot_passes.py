@@ -210,7 +210,7 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"runtime": "bear"}, "runtime='bear': expected one of bare, hosted; did you mean bare?"),
         ({"interface": "C"}, "interface='C'"),
         ({"workspace": "heap"}, "workspace='heap'"),
-        ({"favour": "size"}, "favour='size': expected one of memory, speed"),
+        ({"favour": "power"}, "favour='power': expected one of memory, speed, size"),
         ({"name": "2fast"}, "name='2fast'"),
         ({"name": ""}, "name=''"),
         ({"alignment": 12}, "alignment=12: expected a power of two"),
@@ -362,7 +362,7 @@ def test_what_favours_memory_takes_less_of_it() -> None:
     less, more = (exported(text, favour=favour).sources.pool_bytes[0] for favour in ("memory", "speed"))
     assert less < more
     assert exported(text).sources.pool_bytes == (less,)
-    assert not aot.AotConfig(runtime="hosted").is_compact
+    assert aot.AotConfig(runtime="hosted").kernel_favour == "speed"
 
 
 @pytest.mark.parametrize("alignment", [16, 64])

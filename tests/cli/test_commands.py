@@ -15,6 +15,7 @@ from support.command import relvm
 from support.modes import MODES
 
 from relvm import vm
+from relvm.aot import BOARDS
 from relvm.cli.show import PICTURES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
@@ -336,6 +337,7 @@ def test_show_of_memory_of_an_executable_is_refused(folder: Path) -> None:
         ("ops", lambda: list(operators())),
         ("builtins", lambda: [f"vm.builtin.{row.name}" for row in BUILTINS]),
         ("opcodes", lambda: [row.name for row in OPCODES]),
+        ("boards", lambda: [board.name for board in BOARDS]),
     ],
 )
 def test_tables_have_every_row(folder: Path, table: str, names) -> None:

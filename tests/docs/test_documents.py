@@ -117,6 +117,7 @@ WITHOUT_EXAMPLE = {
     "string_match",
     "string_tokens",
     "tree_ensemble",
+    "tree_ensemble_compact",
 }
 
 

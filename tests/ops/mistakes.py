@@ -6,7 +6,7 @@ from typing import Any
 
 from ops.mistake import F32, UNTYPED, Mistake, shape, tensor
 from ops.sample_values import names_of
-from ops.special_mistakes import list_mistakes, region_mistakes, tree_mistakes
+from ops.special_mistakes import compact_tree_mistakes, list_mistakes, region_mistakes, tree_mistakes
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import ALL_DTYPES
@@ -666,6 +666,7 @@ def _recurrent() -> list[Mistake]:
 
 MISTAKES: tuple[Mistake, ...] = (
     *tree_mistakes(),
+    *compact_tree_mistakes(),
     *region_mistakes(),
     *_elementwise(),
     *_windows_and_margins(),

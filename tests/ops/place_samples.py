@@ -196,6 +196,32 @@ def ordering_samples() -> Iterator[Sample]:
     yield Sample("nonzero", (np.ones((2, 3), bool), (5,)), fails=RelvmShapeError)
 
 
+def _compact_tree_samples() -> Iterator[Sample]:
+    """Yield calls of tree_ensemble_compact, also with tables that contain invalid numbers."""
+
+    def sample(x, columns, thresholds, children, leaves, *, roots=(0, 1, -3), fails=None, **attributes):
+        starts, targets, values = leaves
+        tables = (np.array(children, np.int16), np.array(roots, np.int8), np.array(starts, np.uint16))
+        args = (x, columns, thresholds, *tables, np.array(targets, np.uint8), np.array(values, x.dtype))
+        attributes = {"aggregate": "sum", "steps": 2, "blocks": 1} | attributes
+        keep = frozenset(size for table in args[1:] for size in table.shape)
+        return Sample("tree_ensemble_compact", args, attributes, keep=keep, fails=fails)
+
+    columns, children = np.uint8([2, 0]), [1, -1, -2, -3]  # node 0 compares feature 2, and node 1 feature 0
+    one, several = ([], [], [4.0, 3.0, 5.0]), ([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 4.0])
+    for dtype, rows, aggregate in (("f32", 8, "sum"), ("f32", 39, "min"), ("f64", 17, "max")):
+        x = array(dtype, rows, 3, low=-1, high=1)
+        thresholds = np.array([0.5, -0.5], x.dtype)
+        yield sample(x, columns, thresholds, children, one, targets=1, aggregate=aggregate)
+        yield sample(x, np.int8([2, -1]), np.int8([0, -1]), children, several, targets=3, blocks=2, aggregate=aggregate)
+    x = array("f32", 4, 3, special=False)
+    yield sample(x, columns, np.uint8([0, 1]), children, one, roots=(), targets=1)
+    yield sample(x, columns[:0], np.uint8([]), [], one, roots=(-1, -2), targets=1, steps=0)
+    wild = ([7, 99, 3, 200], [200, 3, 1], [1.0, 2.0, 4.0])
+    yield sample(x, np.int8([99, -99]), np.uint8([0, 1]), [99, -99, 1, 0], wild, roots=(99, -99, 0), targets=2, steps=9)
+    yield sample(x[:, :0], columns, np.uint8([0, 1]), children, one, targets=1, fails=RelvmShapeError)
+
+
 def tree_samples() -> Iterator[Sample]:
     """Yield calls of tree_ensemble, also with tables that contain invalid numbers."""
 
@@ -239,6 +265,7 @@ def tree_samples() -> Iterator[Sample]:
         for bits in (5, 31):
             roots, depths = [-3, 0, 99, 1], [3, 1000, -2, 2]
             yield sample(x, wild, roots, depths, [99, -99], leaves, targets=width, steps=3, offset_bits=bits)
+    yield from _compact_tree_samples()
     yield sample(
         x[:, :0], nodes, [0], [2], [0, 1], targets=1, offset_bits=5, keep=frozenset((0, 1, 2, 5)), fails=RelvmShapeError
     )

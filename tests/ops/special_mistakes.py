@@ -35,6 +35,37 @@ def tree_mistakes() -> list[Mistake]:
     ]
 
 
+def compact_tree_mistakes() -> list[Mistake]:
+    x, right = tensor("f32", "n, 3"), {"targets": 2, "aggregate": "sum", "steps": 2, "blocks": 1}
+    kinds = (("u8", "2"), ("u8", "2"), ("i16", "4"), ("i8", "2"), ("u16", "4"), ("u8", "6"), ("f32", "6"))
+
+    def mistake(message: str, error=RelvmTypeError, x=x, changed: int | None = None, table=None, **changes) -> Mistake:
+        args = [table if i == changed else tensor(*each) for i, each in enumerate(kinds)]
+        return Mistake("tree_ensemble_compact", (x, *args), message, error, right | changes)
+
+    return [
+        mistake("x has dtype i64", x=tensor("i64", "n, 3")),
+        mistake("x has rank 1, expected 2", x=tensor("f32", "n")),
+        mistake("columns is f32[2], expected rank 1 and one of u8", changed=0, table=tensor("f32", "2")),
+        mistake("thresholds is f64[2], expected rank 1 and one of u8", changed=1, table=tensor("f64", "2")),
+        mistake("children is u8[4], expected rank 1 and one of i8", changed=2, table=tensor("u8", "4")),
+        mistake("roots is i8[2, 1], expected rank 1", changed=3, table=tensor("i8", "2, 1")),
+        mistake("starts is i8[4], expected rank 1 and one of u8", changed=4, table=tensor("i8", "4")),
+        mistake("values is f64[6], expected rank 1 and one of f32", changed=6, table=tensor("f64", "6")),
+        mistake("roots is i8[k], expected a size", RelvmShapeError, changed=3, table=tensor("i8", "k")),
+        mistake(
+            "columns and thresholds differ in length: 2 and 3", RelvmShapeError, changed=1, table=tensor("u8", "3")
+        ),
+        mistake("children has 3 numbers, expected two", RelvmShapeError, changed=2, table=tensor("i16", "3")),
+        mistake("the trees have no leaves", RelvmShapeError, changed=4, table=tensor("u16", "1")),
+        mistake("differ in length: 7 and 6", RelvmShapeError, changed=5, table=tensor("u8", "7")),
+        mistake("targets is 0, expected an integer from 1", RelvmArgumentError, targets=0),
+        mistake("steps is -1, expected an integer from 0 to 65536", RelvmArgumentError, steps=-1),
+        mistake("blocks is True, expected an integer", RelvmArgumentError, blocks=True),
+        mistake("aggregate is 'mean', expected one of", RelvmArgumentError, aggregate="mean"),
+    ]
+
+
 def region_mistakes() -> list[Mistake]:
     x, places = tensor("f32", "n, 3, h, w"), tensor("f32", "n, 8, 2")
     regions, images = tensor("f32", "m, 4"), tensor("i64", "m")

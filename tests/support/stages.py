@@ -134,7 +134,14 @@ DOCS = ("docs", "frontend/test_onnx_document.py", "frontend/test_text_document.p
 # Tests that compile for other processors, systems and languages, or for WebAssembly, and run the result, for example in
 # an emulator, in a root folder of its own, or in the hosts of WebAssembly.
 CROSS = (
-    *("aot/test_boards.py", "bindings", "determinism/test_determinism.py", "system/test_on_windows.py"),
+    *(
+        "aot/test_board_table.py",
+        "aot/test_boards.py",
+        "aot/test_packages.py",
+        "bindings",
+        "determinism/test_determinism.py",
+        "system/test_on_windows.py",
+    ),
     *("webassembly", "wheels"),
 )
 

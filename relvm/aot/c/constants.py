@@ -32,9 +32,13 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
     return "\n".join([*lines, f"extern const struct {prefix}_constants {prefix}_constants;"])
 
 
-def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """Return the C definition of the struct of constants, with its values.   prefix: the prefix of the C name."""
-    lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
+def print_constants(constants: Sequence[TensorStorage], prefix: str, section: str = "") -> str:
+    """Return the C definition of the struct of constants, with its values.
+
+    prefix: the prefix of the C name.   section: the section of the linker in which it is placed, or "" for the default.
+    """
+    attribute = f' __attribute__((section("{section}")))' if section else ""
+    lines = [f"const struct {prefix}_constants {prefix}_constants{attribute} = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")
         lines += array_lines(storage.array, "    ")

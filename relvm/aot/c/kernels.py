@@ -109,6 +109,6 @@ class _PlainBody(KernelBody):
         first, last = loop.first.name, loop.last.name
         self.declared |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")
-        self.lines.append(f"{indent}  const int64_t {first} = 0, {last} = {self.scalar(loop.count)};")
+        self.lines.append(f"{indent}  const {loop.first.dtype.ctype} {first} = 0, {last} = {self.scalar(loop.count)};")
         self.statements(loop.body, indent + "  ")
         self.lines.append(f"{indent}}}")

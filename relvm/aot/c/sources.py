@@ -13,6 +13,7 @@ from relvm.aot.c.header import print_header, print_metadata_header
 from relvm.aot.c.kernels import plain_signature, print_plain_kernel, without_dead_assignments
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.metadata import print_metadata
+from relvm.aot.c.narrow_counters import narrow_counters
 from relvm.aot.c.packed_kernels import print_extern_helpers, print_library, print_table
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredModule, TensorStorage
@@ -57,6 +58,20 @@ _QUIET = "\n".join(
         "#endif",
     ]
 )
+# A processor such as an AVR would compile the code, but compute other results.
+_PROCESSOR = """\
+#include <float.h>
+#include <limits.h>
+#include <stdint.h>
+
+#if INT_MAX < 0x7fffffff || SIZE_MAX < 0xffffffff || DBL_MANT_DIG != 53
+#error "this code requires int and pointers of at least 32 bits, and double of 64 bits"
+#endif"""
+# The options of the Makefile that results depend on.  Build systems of boards use options of their own.
+_SEMANTICS = """\
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("wrapv", "fp-contract=off")
+#endif"""
 _INCLUDE = re.compile(r'^#include "([a-z_0-9]+\.(?:h|def))"$', re.MULTILINE)
 
 
@@ -105,7 +120,8 @@ def print_sources(
     }
     if names.constants:
         included = f'#include <math.h>\n\n#include "{name}_internal.h"\n\n'
-        files[f"src/{name}_constants.c"] = included + print_constants(names.constants, name) + "\n"
+        section = config.known_board.constants_section if config.known_board else ""
+        files[f"src/{name}_constants.c"] = included + print_constants(names.constants, name, section) + "\n"
     _add_headers(files, is_bare=config.runtime == "bare")
     return Sources(dict(sorted(files.items())), pool_bytes, size, tuple(names.constants), metadata)
 
@@ -160,6 +176,8 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
     guard = f"{config.name.upper()}_INTERNAL_H"
     parts = [
         f"#ifndef {guard}\n#define {guard}",
+        _PROCESSOR,
+        *([_SEMANTICS] if config.board is not None else []),
         f'#include "compiler.h"\n#include "{config.name}.h"',
         _QUIET,
         *([print_constants_type(names.constants, config.name, config.alignment)] if names.constants else []),
@@ -175,6 +193,8 @@ def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_dead_assignments(kernel)
         is_plain = module.calls is CallKind.UNPACKED
+        if is_plain and config.kernel_favour == "size":
+            kernel = narrow_counters(kernel)
         text = print_plain_kernel(kernel, symbol) if is_plain else print_kernel(kernel, symbol)
         texts.append(text)
     headers = micro_kernel_headers(module.kernels.values())

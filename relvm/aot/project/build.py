@@ -15,13 +15,23 @@ from relvm.aot.lower.ir import LoweredModule
 from relvm.aot.lower.lower_main import lower_main
 from relvm.aot.lower.place_storage import FunctionPlacement, place_storages
 from relvm.aot.metadata_model import metadata_json
+from relvm.aot.project.board_fit import BoardMemory, board_memory, expect_fit, measure_code
 from relvm.aot.project.makefile import print_makefile
+from relvm.aot.project.package import package_files
 from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
 from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_table, text_table
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_name, expect_path, expect_type, file_errors
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    expect_name,
+    expect_path,
+    expect_type,
+    file_errors,
+)
 from relvm.ir.expr import Function, HasModule, Module, expect_module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
@@ -78,7 +88,20 @@ class AotProgram(Displayed):
         """The entry function at stage LOWERED."""
         return self.kernel_module[self.lowered.functions[-1].name]
 
-    def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
+    def board_memory(self, *, measured: bool = False) -> BoardMemory:
+        """Return the memory that the export takes on a microcontroller.
+
+        measured: whether to compile the export for its board, to measure the size of the code.
+        """
+        sources, board = self.sources, self.config.known_board
+        code_bytes = None
+        if measured and board is not None:
+            code_bytes = measure_code(sources.files, f"src/{self.config.name}_constants.c", board)
+        return board_memory(sources.metadata, sources.constants_bytes, sources.pool_bytes, code_bytes)
+
+    def files(
+        self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None, *, package: str | None = None
+    ) -> dict[str, bytes]:
         """Return the files of an export, by path.
 
         Parameters
@@ -86,18 +109,28 @@ class AotProgram(Displayed):
         trial
             The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
             function.
+        package
+            "arduino": the files are an Arduino library.  "platformio": they are a PlatformIO project.  Both require a
+            board and a trial.  None: the files are C sources with a Makefile.
 
         Raises
         ------
         RelvmUnsupportedError
-            A trial is given for the hosted runtime.
+            A trial is given for the hosted runtime, or PlatformIO does not have the board.
         RelvmTypeError, RelvmShapeError, RelvmArgumentError
-            The trial does not consist of inputs and outputs, or they do not fit the parameters and results.
+            The trial does not consist of inputs and outputs, or they do not fit the parameters and results.  The
+            package is invalid, or requires other options.
         """
         if trial is not None and (not isinstance(trial, tuple | list) or len(trial) != 2):
             raise RelvmTypeError(f"trial: expected a pair of the inputs and the expected outputs, got {trial!r:.80}")
         if trial and self.config.runtime == "hosted":
             raise RelvmUnsupportedError('runtime="hosted" does not support a self-test in C; run it with AotExecutor')
+        if package is not None:
+            if trial is None:
+                raise RelvmArgumentError(f"package={package!r}: expected a trial for the self-test, got None")
+            data = make_trial(self.entry, self.lowered, *trial)
+            packed = package_files(package, self.sources.files, self.lowered, data, self.config)
+            return {path: text.encode() for path, text in packed.items()}
         texts = dict(self.sources.files)
         texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
         if trial:
@@ -113,7 +146,13 @@ class AotProgram(Displayed):
             files["parameters.npz"] = parameters.getvalue()
         return files
 
-    def write(self, path: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
+    def write(
+        self,
+        path: str | Path,
+        trial: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        *,
+        package: str | None = None,
+    ) -> None:
         """Write the files of the export to a folder or an archive.  Run `make` in the folder to build the export.
 
         Parameters
@@ -124,6 +163,8 @@ class AotProgram(Displayed):
         trial
             The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
             function.
+        package
+            The kind of package, as in `files`.
 
         Raises
         ------
@@ -135,7 +176,7 @@ class AotProgram(Displayed):
             A trial is given for the hosted runtime.
         """
         expect_path("path", path)
-        files = self.files(trial)
+        files = self.files(trial, package=package)
         with file_errors():
             if is_archive(path):
                 write_archive(path, self.config.name, files)
@@ -168,16 +209,19 @@ def build(
     RelvmUnsupportedError
         The program needs the VM.  The message contains the location and the reason.
     RelvmMemoryError
-        Tensors do not fit into the pools.
+        Tensors do not fit into the pools, or the model does not fit on the board.
     """
     module = expect_module("build: module", module)
     expect_name("build: entry", entry)
     config = config or AotConfig()
     expect_type("build: config", config, AotConfig, "an AotConfig")
-    passes = build_pipeline("c", is_compact=config.is_compact)
+    passes = build_pipeline("c", favour=config.kernel_favour)
     steps = [step for step in passes if step.to <= Stage.LOWERED]
     kernel_module = run_passes(module, steps, verified=verified)
     lowered = lower_main(kernel_module, config, entry)
     placements = place_storages(lowered, config)
     sources = print_sources(lowered, placements, config, print_module(module, elide_constants=True))
-    return AotProgram(config, module, kernel_module, lowered, placements, sources)
+    program = AotProgram(config, module, kernel_module, lowered, placements, sources)
+    if config.known_board is not None:
+        expect_fit(program.board_memory(), config.known_board)
+    return program

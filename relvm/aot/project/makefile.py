@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from relvm.aot.config import AotConfig
+from relvm.aot.project.board_fit import LEVEL, SECTIONS
 from relvm.quoting import makefile_word
 
 _MAKEFILE = """\
 # {head}
-CC ?= cc
-AR ?= ar
-CFLAGS ?= -O3
+{tools}
+CFLAGS ?= {flags}
 TOLERANCE ?= 1e-5
 # -fwrapv: integers wrap around.  -ffp-contract=off: products are not fused with sums; otherwise results differ in their
 # last bits from those of relvm on the same processor.
@@ -39,6 +39,15 @@ clean:
 .PHONY: FORCE clean size test
 """
 
+# The value of CC that make predefines is replaced.
+_BOARD_TOOLS = """\
+ifeq ($(origin CC),default)
+CC = {tools}gcc
+endif
+ifeq ($(origin AR),default)
+AR = {tools}ar
+endif"""
+
 _TEST = """
 test/main: test/main.c lib{name}.a
 \t$(CC) $(ALL_CFLAGS) -DRELVM_TOLERANCE=$(TOLERANCE) $< lib{name}.a -lm -o $@
@@ -50,7 +59,11 @@ test: test/main
 
 def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> str:
     """Return the text of the Makefile.  files: the paths of the sources.  tests: whether to add the target `test`."""
-    name = makefile_word(config.name)
+    name, board = makefile_word(config.name), config.known_board
+    tests = tests and board is None  # a board has no place for the output of the self-test
+    tools, flags = "CC ?= cc\nAR ?= ar", "-O3"
+    if board is not None:
+        tools, flags = _BOARD_TOOLS.format(tools=board.tools), " ".join((LEVEL, *board.flags, *SECTIONS))
     objects = " ".join(sorted(makefile_word(path[:-2]) + ".o" for path in files if path.endswith(".c")))
     if config.runtime == "hosted":
         library, standard = f"{name}.so", "-std=gnu11 -fPIC"
@@ -63,6 +76,8 @@ def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> s
     return _MAKEFILE.format(
         name=name,
         head=head,
+        tools=tools,
+        flags=flags,
         standard=standard,
         library=library,
         link=link,

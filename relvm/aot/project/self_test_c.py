@@ -50,16 +50,16 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
     enough memory for the pools.
     """
     is_packed = config.interface == "packed"
-    data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
+    data, call = (_packed_call if is_packed else struct_call)(module, trial, config)
     body = [*call, "  if (status != RVM_OK) {", '    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
     for port in module.outputs:
-        body += [f"  {line}" for line in _comparison(port.name, np.size(trial.outputs[port.name]))]
+        body += [f"  {line}" for line in comparison(port.name, trial.outputs[port.name])]
     main = "\n".join(["int main(void) {", "  int failures = 0;", *body, "  return failures;", "}"])
     includes = "\n".join([_HEAD, f'#include "{config.name}.h"', '#include "compiler.h"'])
     return "\n\n".join([includes, *data, _COMPARE, main]) + "\n"
 
 
-def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
+def struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
     """Return the C lines that define the data of `trial`, and those that call an entry point that takes structs."""
     name = config.name
     data = [
@@ -168,7 +168,12 @@ def _pool_size_macro(config: AotConfig, pool: Pool) -> str:
     return f"{config.name.upper()}_{pool.name.upper()}_BYTES"
 
 
-def _comparison(name: str, count: int) -> list[str]:
+def comparison(name: str, expected: Any) -> list[str]:
+    """Return the C lines that compare an output with its expected value, and count it in `failures` if it is wrong.
+
+    name: the name of the output in C.
+    """
+    count = np.size(expected)
     is_same = f"memcmp(got_{name}, want_{name}, {count} * sizeof got_{name}[0]) == 0"
     return [
         "{",

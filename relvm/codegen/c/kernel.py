@@ -281,8 +281,8 @@ class KernelBody:
                 if kind == "simd":
                     clauses = " ".join(f"reduction({_SIGNS.get(name, name)}:{local.name})" for name, local in reduce)
                     self.lines.append(f"RVM_SIMD({clauses})")
-                name = counter.name
-                head = f"for (int64_t {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
+                name, ctype = counter.name, counter.dtype.ctype
+                head = f"for ({ctype} {name} = {self.scalar(start)}; {name} < {self.scalar(stop)}; {name}++) {{"
                 self.lines.append(indent + head)
                 self.statements(body, indent + "  ")
                 self.lines.append(indent + "}")
@@ -324,22 +324,22 @@ class KernelBody:
         compiler can keep the lanes in vector registers.  The number of lanes does not depend on the vector width of the
         processor.
         """
-        name, trips = loop.counter.name, trip_count(loop)
+        name, ctype, trips = loop.counter.name, loop.counter.dtype.ctype, trip_count(loop)
         first, stop = (f"{name}_{part}" for part in ("first", "stop"))
         self.declared.add(name)
-        self.lines.append(f"{indent}const int64_t {stop} = {self.scalar(loop.stop)};")
-        self.lines.append(f"{indent}int64_t {first} = {self.scalar(loop.start)};")
+        self.lines.append(f"{indent}const {ctype} {stop} = {self.scalar(loop.stop)};")
+        self.lines.append(f"{indent}{ctype} {first} = {self.scalar(loop.start)};")
         if trips is None or trips >= SUM_LANES:
             self.lines.append(f"{indent}if ({first} + {SUM_LANES} <= {stop}) {{")
             self.lane_blocks(loop, indent + "  ")
             self.lines.append(indent + "}")
         if trips is None or trips % SUM_LANES:
-            self.lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {stop}; {name}++) {{")
+            self.lines.append(f"{indent}for ({ctype} {name} = {first}; {name} < {stop}; {name}++) {{")
             self.statements(loop.body, indent + "  ")
             self.lines.append(indent + "}")
 
     def lane_blocks(self, loop: Loop, indent: str) -> None:
-        name, count = loop.counter.name, SUM_LANES
+        name, ctype, count = loop.counter.name, loop.counter.dtype.ctype, SUM_LANES
         first, lane, stop = (f"{name}_{part}" for part in ("first", "lane", "stop"))
         for clause, local in loop.reduce:
             lanes, identity = f"{local.name}_lanes", literal(identity_of(clause, local.dtype), local.dtype)
@@ -348,8 +348,8 @@ class KernelBody:
             self.lanes[local.name] = f"{lanes}[{lane}]"
         self.lines.append(f"{indent}for (; {first} + {count} <= {stop}; {first} += {count}) {{")
         self.lines.append("RVM_SIMD()")
-        self.lines.append(f"{indent}  for (int64_t {lane} = 0; {lane} < {count}; {lane}++) {{")
-        self.lines.append(f"{indent}    const int64_t {name} = {first} + {lane};")
+        self.lines.append(f"{indent}  for ({ctype} {lane} = 0; {lane} < {count}; {lane}++) {{")
+        self.lines.append(f"{indent}    const {ctype} {name} = {first} + {lane};")
         self.statements(loop.body, indent + "    ")
         self.lines += [indent + "  }", indent + "}"]
         for clause, local in loop.reduce:

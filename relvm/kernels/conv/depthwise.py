@@ -17,6 +17,7 @@ from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.plain_loops import RowsOfColumn
 from relvm.tables import kernel_constant
 
 _MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
@@ -283,6 +284,17 @@ def write_planes(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, windo
                     with k.loop(down, name="i") as i, k.loop(across, name="j", simd=True) as j:
                         value = sums[start + i * (shape.strides[0] * wide) + j * shape.strides[1]]
                         result.store(k, (image, filter_, i * across + j), value)
+
+
+def column_order(window: Window) -> tuple[RowsOfColumn, ...]:
+    """Return the order in which `write_few_filters` and `write_planes` add the products of a window with two axes."""
+    shape = _BlockLayout(window, 1)
+    return tuple(
+        RowsOfColumn(
+            tuple(first // shape.sizes[1] for first in firsts if first % shape.sizes[1] == 0), size, shape.step
+        )
+        for size, firsts in _taps_by_size(shape, _ROWS).items()
+    )
 
 
 def _make_convolve(
