@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from relvm.frontend.jax.from_jax import import_traced
 from relvm.frontend.jax.requirements import import_jax, trace_context
 from relvm.ir.expr import Module
 from relvm.model import Model
+from relvm.runtime.donated import Donated
 
 __all__ = ["Jitted", "jit"]
 
@@ -64,8 +66,9 @@ def jit(
     Notes
     -----
     A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
-    belongs to the caller, so the first update copies it.  The donate options have no effect.  They are accepted so
-    that programs for `jax.jit` run unchanged.
+    belongs to the caller, so the first update copies it, unless it is a donated jax.Array.  As for `jax.jit`, an
+    array is donated only if a result has its shape and dtype.  Afterwards it is deleted.  If something else uses its
+    memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never overwritten.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def jit(
     if not callable(function):
         raise RelvmTypeError(f"jit: function: expected a function, got {type(function).__name__}")
     numbers, names = _static_arguments(function, static_argnums, static_argnames)
-    options = {"donate_argnums": donate_argnums or (), "donate_argnames": donate_argnames or ()}
+    options = {"donate_argnums": _as_tuple(donate_argnums, int), "donate_argnames": _as_tuple(donate_argnames, str)}
     return Jitted(function, numbers, names, options, exec_mode, target)
 
 
@@ -110,12 +113,14 @@ class _Compiled:
     dtypes: the dtype of each leaf of the arguments.
     structure: the structure of the result.
     convert: for each leaf of the result, a function that converts the output of the model to an array.
+    donated: the numbers of the leaves that are donated if they are jax arrays.
     """
 
     model: Model
     dtypes: tuple[np.dtype, ...]
     structure: Any
     convert: tuple[Callable[[Any], Any], ...]
+    donated: tuple[int, ...]
 
 
 class Jitted:
@@ -154,6 +159,7 @@ class Jitted:
         self._jitted = jax.jit(
             function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
         )
+        self._take_over = jax.jit(_identity, donate_argnums=0)
         self._exec_mode, self._target = exec_mode, target
         self._compiled: dict[Hashable, _Compiled] = {}
 
@@ -167,12 +173,40 @@ class Jitted:
         if any(isinstance(leaf, self._tracer) for leaf in others):  # inside of another function that JAX traces
             return self._jitted(*args, **kwargs)
         compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
-        result = compiled.model(*map(_argument, leaves, compiled.dtypes))
+        taken: dict[int, Any] = {}
+        if compiled.donated:
+            result = compiled.model(*self._donated_arguments(compiled, leaves, taken))
+        else:
+            result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
         values = _separate([convert(each) for convert, each in zip(compiled.convert, found, strict=True)])
         if any(isinstance(leaf, self._array) for leaf in others):
-            values = list(map(self._as_jax, values))
+            values = [self._as_jax(value, taken) for value in values]
         return compiled.structure.unflatten(values)
+
+    def _donated_arguments(self, compiled: _Compiled, leaves: list[Any], taken: dict[int, Any]) -> list[Any]:
+        """Return the arguments of the model, with donations of jax arrays.
+
+        JAX itself moves a donated array to a new one, which only relvm knows.  It copies the elements if something else
+        uses their memory.  The other arguments are converted first, so that their memory is in use.
+
+        taken: gets the new arrays, by the addresses of their memory.
+        """
+        arguments: list[Any] = [None] * len(leaves)
+        donated = [number for number in compiled.donated if isinstance(leaves[number], self._array)]
+        for number, leaf in enumerate(leaves):
+            if number not in donated:
+                arguments[number] = _argument(leaf, compiled.dtypes[number])
+        for number in donated:
+            array = self._take_over(leaves[number])
+            argument = _argument(array, compiled.dtypes[number])
+            if isinstance(argument, np.ndarray) and array.is_fully_addressable and len(array.devices()) == 1:
+                address = array.unsafe_buffer_pointer()
+                if _address(argument) == address:  # not a copy
+                    taken[address] = array
+                    argument = Donated.of_view(argument)
+            arguments[number] = argument
+        return arguments
 
     def module(self, /, *args: Any, **kwargs: Any) -> Module:
         """Return the module that runs for some arguments.
@@ -215,7 +249,9 @@ class Jitted:
         executable = build(module, self._exec_mode, self._target)
         dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
         results, structure = self._flatten(traced.out_info)
-        compiled = _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
+        donated = _usable_donations(self._jax.tree_util.tree_leaves(traced.args_info), results)
+        conversions = tuple(map(self._conversion, results))
+        compiled = _Compiled(Model(executable, source=module), dtypes, structure, conversions, donated)
         return self._compiled.setdefault(key, compiled)
 
     def _conversion(self, aval: Any) -> Callable[[Any], Any]:
@@ -227,9 +263,38 @@ class Jitted:
             return lambda value: np.zeros(aval.shape, aval.dtype)
         return _complex_array if aval.dtype.kind == "c" else np.asarray
 
-    def _as_jax(self, value: Any) -> Any:
-        """Return an array as a jax.Array, if JAX has its dtype."""
+    def _as_jax(self, value: Any, taken: dict[int, Any]) -> Any:
+        """Return an array as a jax.Array, if JAX has its dtype.
+
+        taken: the donated arrays by their addresses.  If `value` has the memory of one, return this array.
+        """
+        array = taken.get(_address(value)) if taken and isinstance(value, np.ndarray) else None
+        if array is not None and (array.shape, array.dtype, array.weak_type) == (value.shape, value.dtype, False):
+            return array
         return value if is_float0(value.dtype) else self._jax.numpy.asarray(value)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _usable_donations(arguments: Sequence[Any], results: Sequence[Any]) -> tuple[int, ...]:
+    """Return the numbers of the donated leaves for which there are results of the same shape and dtype.
+
+    arguments, results: a description of each leaf by JAX.
+    """
+    available = Counter((result.shape, result.dtype) for result in results)
+    found = []
+    for number, argument in enumerate(arguments):
+        key = (argument.shape, argument.dtype)
+        if argument.donated and available[key]:
+            available[key] -= 1
+            found.append(number)
+    return tuple(found)
 
 
 def _signature(leaf: Any) -> Hashable:

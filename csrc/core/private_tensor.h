@@ -7,6 +7,10 @@
 #include "storage_pool.h"
 #include "tensor.h"
 
+/* The states of a tensor over memory of the host that the host has donated to a run, which may overwrite it.  LENT: the
+   host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference. */
+enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
+
 /* Returns whether the tensor is private. */
 int32_t rvm_tensor_is_private(const rvm_tensor *tensor);
 /* Marks the tensor's storage, if it has one, as shared with the host for as long as the storage is in use. */
@@ -14,6 +18,9 @@ void rvm_tensor_share(const rvm_tensor *tensor);
 /* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
    storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
+/* Returns whether a program may overwrite the elements if it does not use the tensor afterwards: the machine has
+   allocated them or has got them by a donation, and nothing else refers to them. */
+int32_t rvm_tensor_is_updatable(const rvm_tensor *tensor);
 /* Creates a private tensor of `size_bytes` bytes, with unspecified elements, in a storage of the pool.  If `pool` is
    NULL, creates a tensor on the heap. */
 rvm_status rvm_tensor_new_private(rvm_pool *pool, int32_t dtype, int32_t rank, const int64_t *dims, int64_t size_bytes,
