@@ -16,8 +16,8 @@ from relvm.frontend.common.eigenvalues import eigenvector_kernel, hessenberg_ker
 from relvm.frontend.common.node_context import ModuleContext
 from relvm.frontend.common.symmetric_eigenvalues import Decomposition, hermitian_kernel, singular_value_kernel
 from relvm.ir.dtypes import F64
-from relvm.ir.expr import Expr, Shape, TupleItem, constant
-from relvm.ir.types import TensorType, TupleType
+from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.types import TensorType
 
 Parts = list[Expr]
 
@@ -107,11 +107,8 @@ def _types(matrix: Sequence[Expr]) -> list[TensorType]:
 def _decomposed(importer: ModuleContext, found: Decomposition, matrix: Sequence[Expr]) -> Parts:
     """Call a kernel, and return its results.  The floats have the dtype of the matrix."""
     dtype = matrix[0].known_element_type
-    builder = importer.builder
-    builder.kernel(found.kernel)
     args = [x if dtype == F64 else importer.emit(ops.cast(x, to=F64.name)) for x in matrix]
-    call = importer.emit(builder.call_kernel(found.kernel.name, *args, result=TupleType(found.types)))
-    items = [importer.emit(TupleItem(call, i, type=type_)) for i, type_ in enumerate(found.types[: found.count])]
+    items = importer.items_of_kernel(found.kernel, args, found.types)[: found.count]
     is_rounded = [each.known_element_type == F64 and dtype != F64 for each in items]
     return [
         importer.emit(ops.cast(each, to=dtype.name)) if rounds else each

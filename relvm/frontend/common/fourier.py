@@ -14,12 +14,12 @@ import numpy as np
 import relvm.ops as ops
 from relvm.frontend.common.kernel_numbers import Number, named, product, store
 from relvm.frontend.common.kernel_parts import buffers, loops
-from relvm.frontend.common.node_context import ModuleContext
+from relvm.frontend.common.node_context import KernelContext
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Expr, TupleItem, constant
+from relvm.ir.expr import Expr, constant
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Scalar
-from relvm.ir.types import TensorType, TupleType
+from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 
 Complex = tuple[Expr, Expr]
@@ -28,7 +28,7 @@ _LARGEST_PRIME = 61  # a transform with a larger prime factor is a convolution
 
 
 def fourier_transform(
-    importer: ModuleContext, real: Expr, imaginary: Expr | None, length: int, *, inverse: bool
+    importer: KernelContext, real: Expr, imaginary: Expr | None, length: int, *, inverse: bool
 ) -> Complex:
     """Return the real and the imaginary part of the transform of the last axis.
 
@@ -39,7 +39,7 @@ def fourier_transform(
     return _transform(importer, real, imaginary, length, 1 if inverse else -1, 1 / max(length, 1) if inverse else 1.0)
 
 
-def inverse_real_transform(importer: ModuleContext, real: Expr, imaginary: Expr, length: int) -> Expr:
+def inverse_real_transform(importer: KernelContext, real: Expr, imaginary: Expr, length: int) -> Expr:
     """Return the inverse transform of the first half of the spectrum of a real signal, along the last axis.
 
     real, imaginary: tensors with a last axis of the size length // 2 + 1.   length: the length of the result.
@@ -64,7 +64,7 @@ def roots_of_unity(turns: np.ndarray, length: int) -> np.ndarray:
 
 
 def _transform(
-    importer: ModuleContext, real: Expr, imaginary: Expr | None, length: int, sign: int, scale: float
+    importer: KernelContext, real: Expr, imaginary: Expr | None, length: int, sign: int, scale: float
 ) -> Complex:
     """Return the transform of the last axis in the direction of `sign`, multiplied by a factor."""
     factors = _factors(length)
@@ -75,12 +75,9 @@ def _transform(
     type_ = real.tensor_type
     name = importer.unique_name("fft" if sign < 0 else "inverse_fft")
     kernel = _stockham_kernel(name, [type_] * len(parts), length, factors, sign, scale)
-    importer.builder.kernel(kernel)
     roots = roots_of_unity(sign * np.arange(length), length)
     args = [*parts, *(constant(part.astype(dtype.numpy)) for part in (roots.real, roots.imag))]
-    types = (type_, type_, *[TensorType(dtype, (length,))] * 2)
-    call = importer.emit(importer.builder.call_kernel(name, *args, result=TupleType(types)))
-    first, second = (importer.emit(TupleItem(call, i, type=type_)) for i in range(2))
+    first, second, *_ = importer.items_of_kernel(kernel, args, (type_, type_, *[TensorType(dtype, (length,))] * 2))
     return first, second
 
 
@@ -210,7 +207,7 @@ class _Pass:
 
 
 def _convolved(
-    importer: ModuleContext, real: Expr, imaginary: Expr | None, length: int, sign: int, scale: float
+    importer: KernelContext, real: Expr, imaginary: Expr | None, length: int, sign: int, scale: float
 ) -> Complex:
     """Return the transform of the last axis by Bluestein's algorithm."""
     emit, dtype, rank = importer.emit, real.known_element_type, len(real.tensor_type.known_shape)
