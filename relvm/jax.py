@@ -21,7 +21,9 @@ from relvm.frontend.jax.from_jax import import_traced
 from relvm.frontend.jax.requirements import import_jax, trace_context
 from relvm.ir.expr import Module
 from relvm.model import Model
+from relvm.runtime.binding import data_address
 from relvm.runtime.donated import Donated
+from relvm.runtime.tensor import Tensor
 
 __all__ = ["Jitted", "jit"]
 
@@ -114,6 +116,7 @@ class _Compiled:
     structure: the structure of the result.
     convert: for each leaf of the result, a function that converts the output of the model to an array.
     donated: the numbers of the leaves that are donated if they are jax arrays.
+    results: the shape and the dtype of each leaf of the result.
     """
 
     model: Model
@@ -121,6 +124,7 @@ class _Compiled:
     structure: Any
     convert: tuple[Callable[[Any], Any], ...]
     donated: tuple[int, ...]
+    results: tuple[tuple[Any, Any], ...]
 
 
 class Jitted:
@@ -179,9 +183,14 @@ class Jitted:
         else:
             result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
-        values = _separate([convert(each) for convert, each in zip(compiled.convert, found, strict=True)])
+        returned = _returned(compiled, found, taken) if taken else {}
+        values = [
+            returned[number] if number in returned else convert(each)
+            for number, (convert, each) in enumerate(zip(compiled.convert, found, strict=True))
+        ]
+        values = _separate(values, {array.unsafe_buffer_pointer() for array in returned.values()})
         if any(isinstance(leaf, self._array) for leaf in others):
-            values = [self._as_jax(value, taken) for value in values]
+            values = [value if number in returned else self._as_jax(value) for number, value in enumerate(values)]
         return compiled.structure.unflatten(values)
 
     def _donated_arguments(self, compiled: _Compiled, leaves: list[Any], taken: dict[int, Any]) -> list[Any]:
@@ -251,7 +260,8 @@ class Jitted:
         results, structure = self._flatten(traced.out_info)
         donated = _usable_donations(self._jax.tree_util.tree_leaves(traced.args_info), results)
         conversions = tuple(map(self._conversion, results))
-        compiled = _Compiled(Model(executable, source=module), dtypes, structure, conversions, donated)
+        kinds = tuple((result.shape, result.dtype) for result in results)
+        compiled = _Compiled(Model(executable, source=module), dtypes, structure, conversions, donated, kinds)
         return self._compiled.setdefault(key, compiled)
 
     def _conversion(self, aval: Any) -> Callable[[Any], Any]:
@@ -263,14 +273,8 @@ class Jitted:
             return lambda value: np.zeros(aval.shape, aval.dtype)
         return _complex_array if aval.dtype.kind == "c" else np.asarray
 
-    def _as_jax(self, value: Any, taken: dict[int, Any]) -> Any:
-        """Return an array as a jax.Array, if JAX has its dtype.
-
-        taken: the donated arrays by their addresses.  If `value` has the memory of one, return this array.
-        """
-        array = taken.get(_address(value)) if taken and isinstance(value, np.ndarray) else None
-        if array is not None and (array.shape, array.dtype, array.weak_type) == (value.shape, value.dtype, False):
-            return array
+    def _as_jax(self, value: Any) -> Any:
+        """Return an array as a jax.Array, if JAX has its dtype."""
         return value if is_float0(value.dtype) else self._jax.numpy.asarray(value)
 
 
@@ -319,19 +323,33 @@ def _argument(leaf: Any, dtype: np.dtype) -> Any:
     return (np.array(array.real), np.array(array.imag)) if dtype.kind == "c" else array
 
 
-def _separate(values: list[Any]) -> list[Any]:
+def _returned(compiled: _Compiled, found: Sequence[Any], taken: dict[int, Any]) -> dict[int, Any]:
+    """Return the donated arrays whose memory the leaves of a result have, by the numbers of the leaves.
+
+    found: the leaves as the model returns them.   taken: the donated arrays by their addresses.
+    """
+    returned: dict[int, Any] = {}
+    for number, (value, result) in enumerate(zip(found, compiled.results, strict=True)):
+        array = taken.get(data_address(value)) if isinstance(value, Tensor) else None
+        if array is not None and (array.shape, array.dtype, array.weak_type) == (*result, False):
+            returned[number] = taken.pop(data_address(value))
+    return returned
+
+
+def _separate(values: list[Any], addresses: set[int]) -> list[Any]:
     """Return the leaves of a result, with copies of arrays that are read-only or have the memory of an earlier leaf.
 
     A program can return the same tensor twice, or a constant.
+
+    addresses: the addresses of memory that donated arrays have, which are also leaves.  Those of the others are added.
     """
-    addresses: set[int] = set()
     for number, value in enumerate(values):
         if not isinstance(value, np.ndarray) or not value.size:
             continue
-        if not value.flags.writeable or (len(values) > 1 and value.ctypes.data in addresses):
+        if not value.flags.writeable or (len(values) > 1 and _address(value) in addresses):
             values[number] = value.copy()
         elif len(values) > 1:
-            addresses.add(value.ctypes.data)
+            addresses.add(_address(value))
     return values
 
 

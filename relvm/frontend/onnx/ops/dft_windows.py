@@ -1,4 +1,4 @@
-"""Window functions, and Fourier transforms as products with a matrix of sines and cosines."""
+"""Window functions and Fourier transforms.  A short transform is a product with a matrix of sines and cosines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part."""
+    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part.
+
+    A length that is known can be up to 16777216, and another one up to 4096.
+    """
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
