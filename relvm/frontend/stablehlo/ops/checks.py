@@ -25,9 +25,7 @@ _MOST_ULPS = (1 << 64) - 1
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
-    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes, for QR, and of LAPACK,
-    such as `lapack_ssyevd_ffi`.
-    """
+    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes, QR and LAPACK."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target == "shape_assertion":
