@@ -7,10 +7,6 @@
 #include "storage_pool.h"
 #include "tensor.h"
 
-/* The states of a tensor over memory of the host that the host has donated to a run, which may overwrite it.  LENT: the
-   host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference. */
-enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
-
 /* Returns whether the tensor is private. */
 int32_t rvm_tensor_is_private(const rvm_tensor *tensor);
 /* Marks the tensor's storage, if it has one, as shared with the host for as long as the storage is in use. */

@@ -36,7 +36,7 @@ int32_t rvm_tensor_is_own(const rvm_tensor *tensor) {
     if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
     tensor = (const rvm_tensor *)tensor->owner;
   }
-  return tensor->base.references >= 0 && tensor->donation;
+  return tensor->base.references >= 0 && rvm_tensor_donation(tensor) != RVM_DONATION_NONE;
 }
 
 int32_t rvm_tensor_is_read_only(const rvm_tensor *tensor) {
@@ -123,7 +123,6 @@ static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *di
   tensor->release = NULL;
   tensor->release_argument = NULL;
   tensor->is_read_only = 0;
-  tensor->donation = 0;
   if (dtype == RVM_DTYPE_str && has_elements) {
     tensor->release = release_strings;
     tensor->release_argument = tensor;

@@ -5,6 +5,18 @@
 #include "dtype.h"
 #include "object.h"
 
+/* The states of a tensor over memory of the host that the host has donated to a run, which may overwrite it.  LENT: the
+   host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference.  The
+   state is in the upper bits of memory_class. */
+enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
+enum { RVM_CLASS_BITS = 16, RVM_CLASS_MASK = (1 << RVM_CLASS_BITS) - 1 };
+
+static inline int32_t rvm_tensor_donation(const rvm_tensor *tensor) { return tensor->memory_class >> RVM_CLASS_BITS; }
+
+static inline void rvm_tensor_set_donation(rvm_tensor *tensor, int32_t donation) {
+  tensor->memory_class = (tensor->memory_class & RVM_CLASS_MASK) | donation << RVM_CLASS_BITS;
+}
+
 /* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains
    `owner`. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,

@@ -96,8 +96,7 @@ struct rvm_tensor {
   rvm_object *owner;       /* the storage or tensor that owns the bytes, or NULL */
   void (*release)(void *); /* called once with release_argument when the tensor is freed; or NULL */
   void *release_argument;
-  int32_t is_read_only; /* whether programs must not update the elements; see rvm_tensor_set_read_only */
-  int32_t donation;     /* private to the runtime (csrc/core/private_tensor.h) */
+  int64_t is_read_only; /* whether programs must not update the elements; see rvm_tensor_set_read_only */
 };
 
 /* A packed function: a builtin, a kernel, or a host function.  On success it stores an owned value (or NIL) in *result.

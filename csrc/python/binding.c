@@ -40,7 +40,8 @@ static int row_open(Row *row, Py_ssize_t count) {
 static void row_close(Row *row) {
   for (int32_t i = 0; i < row->owned_count; i++) {
     rvm_value *value = &row->values[row->owned[i]];
-    if (value->tag == RVM_TAG_TENSOR && value->as.tensor->donation) value->as.tensor->donation = RVM_DONATION_GIVEN;
+    if (value->tag == RVM_TAG_TENSOR && rvm_tensor_donation(value->as.tensor))
+      rvm_tensor_set_donation(value->as.tensor, RVM_DONATION_GIVEN);
     rvm_value_release(value);
   }
   if (row->values != row->inline_values) PyMem_Free(row->values);

@@ -70,7 +70,7 @@ static int store_array(PyObject *array, rvm_value *dst, int is_donated) {
   int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, dst);
   if (!status) {
     if (is_donated && (uintptr_t)view->buf % RVM_ALIGNMENT == 0)
-      dst->as.tensor->donation = RVM_DONATION_LENT;
+      rvm_tensor_set_donation(dst->as.tensor, RVM_DONATION_LENT);
     else if (view->readonly)
       rvm_tensor_set_read_only(*dst, NULL);
     return OWNED;
@@ -145,7 +145,7 @@ static int is_host_memory(const rvm_tensor *tensor) {
   if (tensor->dtype == RVM_DTYPE_str) return 0;
   for (;;) {
     if (tensor->base.references < 0) return 0; /* a constant */
-    if (tensor->release) return tensor->donation == RVM_DONATION_NONE;
+    if (tensor->release) return rvm_tensor_donation(tensor) == RVM_DONATION_NONE;
     if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 0;
     tensor = (const rvm_tensor *)tensor->owner;
   }
