@@ -5,7 +5,6 @@
 
 #include "object_freelist.h"
 #include "storage_pool.h"
-#include "tensor.h"
 
 /* ---- reference counts ---- */
 

@@ -9,7 +9,6 @@
    host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference.  The
    state is in the upper bits of memory_class. */
 enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
-enum { RVM_CLASS_BITS = 16, RVM_CLASS_MASK = (1 << RVM_CLASS_BITS) - 1 };
 
 static inline int32_t rvm_tensor_donation(const rvm_tensor *tensor) { return tensor->memory_class >> RVM_CLASS_BITS; }
 
