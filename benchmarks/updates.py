@@ -3,6 +3,9 @@
 A loop writes one row of a tensor of 16 MB in each iteration.  The time of an update is the difference between a loop of
 many iterations and one of a single iteration, divided by the number of iterations.  In the second program, each
 iteration also uses the old tensor, which therefore has to be copied.
+
+The last rows are the times of a call that updates one row of a donated argument.  If JAX is installed, the same update
+by `jax.jit` and by `relvm.jax.jit` follows.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ _PROGRAMS = {
     "only updates": ("first", 100_000),
     "the old tensor is used": ("add(slice(x, begin=(0,), end=(1,)), slice(y, begin=(0,), end=(1,)))", 100),
 }
+_DONATED = """
+def main(x: f32[4096, 1024], row: f32[1, 1024]) -> f32[4096, 1024] =
+  scatter_nd(x, const(i64[1, 1], [[3]]), row, depth=1)
+"""
 _MODES = (("bytecode", "bytecode"), ("bytecode", "c"), ("compiled", "c"))
 
 
@@ -45,6 +52,41 @@ def main() -> None:
             once, often = (_seconds(lambda count=count, run=run: run(count, x, row)) for count in (1, updates + 1))
             kernels = "bytecode" if target == "bytecode" else "C"
             print(f"| {name} | {mode} | {kernels} | {(often - once) * 1e6 / updates:.3g} |", flush=True)
+    _donated_calls()
+
+
+def _donated_calls() -> None:
+    """Print the times of calls that update one row of a donated argument."""
+    memory, row = np.zeros(_SHAPE[0] * _SHAPE[1] + 16, np.float32), np.ones((1, _SHAPE[1]), np.float32)
+    start = -memory.ctypes.data % 64 // memory.itemsize  # other arrays are copied
+    x = vm.Donated(memory[start : start + _SHAPE[0] * _SHAPE[1]].reshape(_SHAPE))
+    module = parse_module(_DONATED)
+    for mode, target in _MODES:
+        run = vm.VirtualMachine(vm.build(module, mode, target))["main"]
+        kernels = "bytecode" if target == "bytecode" else "C"
+        print(
+            f"| call with a donated argument | {mode} | {kernels} | {_microseconds(lambda run=run: run(x, row)):.3g} |"
+        )
+    try:
+        import jax
+    except ImportError:
+        return
+    import relvm.jax
+
+    for name, jit in (("jax.jit", jax.jit), ("relvm.jax.jit", relvm.jax.jit)):
+        update = jit(lambda x, row: x.at[3].set(row), donate_argnums=0)
+        state = [jax.numpy.zeros(_SHAPE), jax.numpy.ones(_SHAPE[1])]
+
+        def call(update=update, state=state) -> None:
+            state[0] = update(*state)
+            state[0].block_until_ready()
+
+        print(f"| call with a donated argument | {name} | C | {_microseconds(call):.3g} |")
+
+
+def _microseconds(call: Callable[[], object], count: int = 2000) -> float:
+    call()
+    return _seconds(lambda: [call() for _ in range(count)]) * 1e6 / count
 
 
 def _seconds(call: Callable[[], object]) -> float:

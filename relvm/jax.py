@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from relvm.frontend.jax.from_jax import import_traced
 from relvm.frontend.jax.requirements import import_jax, trace_context
 from relvm.ir.expr import Module
 from relvm.model import Model
+from relvm.runtime.binding import data_address
+from relvm.runtime.donated import Donated
+from relvm.runtime.tensor import Tensor
 
 __all__ = ["Jitted", "jit"]
 
@@ -64,8 +68,9 @@ def jit(
     Notes
     -----
     A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
-    belongs to the caller, so the first update copies it.  The donate options have no effect.  They are accepted so
-    that programs for `jax.jit` run unchanged.
+    belongs to the caller, so the first update copies it, unless it is a donated jax.Array.  As for `jax.jit`, an
+    array is donated only if a result has its shape and dtype.  Afterwards it is deleted.  If something else uses its
+    memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never overwritten.
 
     Examples
     --------
@@ -76,7 +81,7 @@ def jit(
     if not callable(function):
         raise RelvmTypeError(f"jit: function: expected a function, got {type(function).__name__}")
     numbers, names = _static_arguments(function, static_argnums, static_argnames)
-    options = {"donate_argnums": donate_argnums or (), "donate_argnames": donate_argnames or ()}
+    options = {"donate_argnums": _as_tuple(donate_argnums, int), "donate_argnames": _as_tuple(donate_argnames, str)}
     return Jitted(function, numbers, names, options, exec_mode, target)
 
 
@@ -110,12 +115,16 @@ class _Compiled:
     dtypes: the dtype of each leaf of the arguments.
     structure: the structure of the result.
     convert: for each leaf of the result, a function that converts the output of the model to an array.
+    donated: the numbers of the leaves that are donated if they are jax arrays.
+    results: the shape and the dtype of each leaf of the result.
     """
 
     model: Model
     dtypes: tuple[np.dtype, ...]
     structure: Any
     convert: tuple[Callable[[Any], Any], ...]
+    donated: tuple[int, ...]
+    results: tuple[tuple[Any, Any], ...]
 
 
 class Jitted:
@@ -154,6 +163,7 @@ class Jitted:
         self._jitted = jax.jit(
             function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
         )
+        self._take_over = jax.jit(_identity, donate_argnums=0)
         self._exec_mode, self._target = exec_mode, target
         self._compiled: dict[Hashable, _Compiled] = {}
 
@@ -167,12 +177,45 @@ class Jitted:
         if any(isinstance(leaf, self._tracer) for leaf in others):  # inside of another function that JAX traces
             return self._jitted(*args, **kwargs)
         compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
-        result = compiled.model(*map(_argument, leaves, compiled.dtypes))
+        taken: dict[int, Any] = {}
+        if compiled.donated:
+            result = compiled.model(*self._donated_arguments(compiled, leaves, taken))
+        else:
+            result = compiled.model(*map(_argument, leaves, compiled.dtypes))
         found = result if len(compiled.convert) != 1 else (result,)
-        values = _separate([convert(each) for convert, each in zip(compiled.convert, found, strict=True)])
+        returned = _returned(compiled, found, taken) if taken else {}
+        values = [
+            returned[number] if number in returned else convert(each)
+            for number, (convert, each) in enumerate(zip(compiled.convert, found, strict=True))
+        ]
+        values = _separate(values, {array.unsafe_buffer_pointer() for array in returned.values()})
         if any(isinstance(leaf, self._array) for leaf in others):
-            values = list(map(self._as_jax, values))
+            values = [value if number in returned else self._as_jax(value) for number, value in enumerate(values)]
         return compiled.structure.unflatten(values)
+
+    def _donated_arguments(self, compiled: _Compiled, leaves: list[Any], taken: dict[int, Any]) -> list[Any]:
+        """Return the arguments of the model, with donations of jax arrays.
+
+        JAX itself moves a donated array to a new one, which only relvm knows.  It copies the elements if something else
+        uses their memory.  The other arguments are converted first, so that their memory is in use.
+
+        taken: gets the new arrays, by the addresses of their memory.
+        """
+        arguments: list[Any] = [None] * len(leaves)
+        donated = [number for number in compiled.donated if isinstance(leaves[number], self._array)]
+        for number, leaf in enumerate(leaves):
+            if number not in donated:
+                arguments[number] = _argument(leaf, compiled.dtypes[number])
+        for number in donated:
+            array = self._take_over(leaves[number])
+            argument = _argument(array, compiled.dtypes[number])
+            if isinstance(argument, np.ndarray) and array.is_fully_addressable and len(array.devices()) == 1:
+                address = array.unsafe_buffer_pointer()
+                if _address(argument) == address:  # not a copy
+                    taken[address] = array
+                    argument = Donated.of_view(argument)
+            arguments[number] = argument
+        return arguments
 
     def module(self, /, *args: Any, **kwargs: Any) -> Module:
         """Return the module that runs for some arguments.
@@ -215,7 +258,10 @@ class Jitted:
         executable = build(module, self._exec_mode, self._target)
         dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
         results, structure = self._flatten(traced.out_info)
-        compiled = _Compiled(Model(executable, source=module), dtypes, structure, tuple(map(self._conversion, results)))
+        donated = _usable_donations(self._jax.tree_util.tree_leaves(traced.args_info), results)
+        conversions = tuple(map(self._conversion, results))
+        kinds = tuple((result.shape, result.dtype) for result in results)
+        compiled = _Compiled(Model(executable, source=module), dtypes, structure, conversions, donated, kinds)
         return self._compiled.setdefault(key, compiled)
 
     def _conversion(self, aval: Any) -> Callable[[Any], Any]:
@@ -230,6 +276,29 @@ class Jitted:
     def _as_jax(self, value: Any) -> Any:
         """Return an array as a jax.Array, if JAX has its dtype."""
         return value if is_float0(value.dtype) else self._jax.numpy.asarray(value)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def _usable_donations(arguments: Sequence[Any], results: Sequence[Any]) -> tuple[int, ...]:
+    """Return the numbers of the donated leaves for which there are results of the same shape and dtype.
+
+    arguments, results: a description of each leaf by JAX.
+    """
+    available = Counter((result.shape, result.dtype) for result in results)
+    found = []
+    for number, argument in enumerate(arguments):
+        key = (argument.shape, argument.dtype)
+        if argument.donated and available[key]:
+            available[key] -= 1
+            found.append(number)
+    return tuple(found)
 
 
 def _signature(leaf: Any) -> Hashable:
@@ -254,19 +323,33 @@ def _argument(leaf: Any, dtype: np.dtype) -> Any:
     return (np.array(array.real), np.array(array.imag)) if dtype.kind == "c" else array
 
 
-def _separate(values: list[Any]) -> list[Any]:
+def _returned(compiled: _Compiled, found: Sequence[Any], taken: dict[int, Any]) -> dict[int, Any]:
+    """Return the donated arrays whose memory the leaves of a result have, by the numbers of the leaves.
+
+    found: the leaves as the model returns them.   taken: the donated arrays by their addresses.
+    """
+    returned: dict[int, Any] = {}
+    for number, (value, result) in enumerate(zip(found, compiled.results, strict=True)):
+        array = taken.get(data_address(value)) if isinstance(value, Tensor) else None
+        if array is not None and (array.shape, array.dtype, array.weak_type) == (*result, False):
+            returned[number] = taken.pop(data_address(value))
+    return returned
+
+
+def _separate(values: list[Any], addresses: set[int]) -> list[Any]:
     """Return the leaves of a result, with copies of arrays that are read-only or have the memory of an earlier leaf.
 
     A program can return the same tensor twice, or a constant.
+
+    addresses: the addresses of memory that donated arrays have, which are also leaves.  Those of the others are added.
     """
-    addresses: set[int] = set()
     for number, value in enumerate(values):
         if not isinstance(value, np.ndarray) or not value.size:
             continue
-        if not value.flags.writeable or (len(values) > 1 and value.ctypes.data in addresses):
+        if not value.flags.writeable or (len(values) > 1 and _address(value) in addresses):
             values[number] = value.copy()
         elif len(values) > 1:
-            addresses.add(value.ctypes.data)
+            addresses.add(_address(value))
     return values
 
 

@@ -28,6 +28,7 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.quoting import terminal
+from relvm.runtime.donated import Donated
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
@@ -69,7 +70,7 @@ _OTHER_NAMES = {
     "summary": "model.signature, or model.profile(x)",
     "to": "model(x); it runs on the processor",
 }
-_ARRAYS = (np.ndarray, Tensor)  # which are passed as they are
+_ARRAYS = (np.ndarray, Tensor, Donated)  # which are passed as they are
 
 
 @dataclass(frozen=True, repr=False)

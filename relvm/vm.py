@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from relvm.bytecode.program import Shape
 from relvm.runtime.closure import Closure
 from relvm.runtime.debug_hook import CodeLocation, MachineDebugger
+from relvm.runtime.donated import Donated
 from relvm.runtime.executable import Executable, Stats, load
 from relvm.runtime.executor import DebugExecutor, Executor, MachineExecutor, RecordedCall
 from relvm.runtime.instrument import SKIP, Opaque
@@ -50,6 +51,7 @@ __all__ = [
     "Closure",
     "CodeLocation",
     "DebugExecutor",
+    "Donated",
     "ExecBuilder",
     "Executable",
     "Executor",

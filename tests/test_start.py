@@ -31,9 +31,9 @@ FROM_CACHE = {
     "relvm.compiler": "build_cache build_model disk_cache find_compiler garbage_collection upgrade",
     "relvm.frontend": "model_cache_key onnx_bytes onnx_messages stablehlo_file torch_file",
     "relvm.runtime": (
-        "background_compile binding binding_hooks cache_folder callbacks closure convert dlpack elf executable file_io "
-        "function instrument invoke machine_limits named_outputs native_parts packed_func plain_values print_values "
-        "python_arguments signature status tensor trust virtual_machine"
+        "background_compile binding binding_hooks cache_folder callbacks closure convert dlpack donated elf executable "
+        "file_io function instrument invoke machine_limits named_outputs native_parts packed_func plain_values "
+        "print_values python_arguments signature status tensor trust virtual_machine"
     ),
 }
 # Libraries besides NumPy and the modules that RUN imports.  base64 is only for an installation without RECORD.

@@ -101,19 +101,11 @@ RVM_BUILTIN(alloc_tensor) {
   return rvm_tensor_view(dtype, shape->rank, shape->dims, storage->bytes + offset, &storage->base, result);
 }
 
-/* Returns whether the machine allocated the memory of a tensor, and the caller has the only reference to the tensor and
-   to its memory. */
-static int is_only_reference(const rvm_tensor *tensor) {
-  const rvm_object *owner = tensor->owner;
-  return tensor->base.references == 1 && !tensor->is_read_only && owner && owner->tag == RVM_TAG_STORAGE &&
-         owner->references == 1;
-}
-
 RVM_BUILTIN(unshare_tensor) {
   RVM_CHECK(unshare_tensor, "ct");
   rvm_machine *machine = arguments[0].as.machine;
   rvm_tensor *tensor = arguments[1].as.tensor;
-  if (is_only_reference(tensor)) return return_value(arguments[1], result);
+  if (rvm_tensor_is_updatable(tensor)) return return_value(arguments[1], result);
   if (tensor->dtype == RVM_DTYPE_str)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.unshare_tensor: expected a tensor of numbers, got strings");
   const int64_t size_bytes = rvm_tensor_size_bytes(tensor);

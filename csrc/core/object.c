@@ -46,7 +46,7 @@ static rvm_value *object_items(rvm_object *object, int32_t **count) {
 static void tensor_free(rvm_tensor *tensor) {
   if (tensor->release) tensor->release(tensor->release_argument);
   if (tensor->owner) rvm_object_release(tensor->owner);
-  rvm_object_free(tensor, tensor->memory_class);
+  rvm_object_free(tensor, tensor->memory_class & RVM_CLASS_MASK);
 }
 
 static void list_free(rvm_list *list) {

@@ -27,6 +27,21 @@ int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor) {
   return tensor->base.references == 1 && (!owner || (owner->references == 1 && owner->tag == RVM_TAG_STORAGE));
 }
 
+/* Returns whether the only reference to a tensor, besides the unused one of a host that donates it, is that of the
+   caller. */
+static int has_one_user(const rvm_tensor *tensor) {
+  return tensor->base.references == 1 + (rvm_tensor_donation(tensor) == RVM_DONATION_LENT) && !tensor->is_read_only;
+}
+
+int32_t rvm_tensor_is_updatable(const rvm_tensor *tensor) {
+  const rvm_object *owner = tensor->owner;
+  if (!has_one_user(tensor)) return 0;
+  if (!owner) return rvm_tensor_donation(tensor) != RVM_DONATION_NONE;
+  if (owner->tag == RVM_TAG_STORAGE) return owner->references == 1;
+  const rvm_tensor *whole = (const rvm_tensor *)owner;
+  return !whole->owner && rvm_tensor_donation(whole) != RVM_DONATION_NONE && has_one_user(whole);
+}
+
 /* ---- canonical elements ---- */
 
 static int is_bool(int32_t dtype) { return dtype == RVM_DTYPE_bool; }

@@ -14,6 +14,9 @@ void rvm_tensor_share(const rvm_tensor *tensor);
 /* Returns whether nothing else refers to the elements: the tensor has one reference, and nothing else refers to its
    storage if it has one. */
 int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor);
+/* Returns whether a program may overwrite the elements if it does not use the tensor afterwards: the machine has
+   allocated them or has got them by a donation, and nothing else refers to them. */
+int32_t rvm_tensor_is_updatable(const rvm_tensor *tensor);
 /* Creates a private tensor of `size_bytes` bytes, with unspecified elements, in a storage of the pool.  If `pool` is
    NULL, creates a tensor on the heap. */
 rvm_status rvm_tensor_new_private(rvm_pool *pool, int32_t dtype, int32_t rank, const int64_t *dims, int64_t size_bytes,

@@ -36,7 +36,7 @@ int32_t rvm_tensor_is_own(const rvm_tensor *tensor) {
     if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
     tensor = (const rvm_tensor *)tensor->owner;
   }
-  return 0;
+  return tensor->base.references >= 0 && rvm_tensor_donation(tensor) != RVM_DONATION_NONE;
 }
 
 int32_t rvm_tensor_is_read_only(const rvm_tensor *tensor) {

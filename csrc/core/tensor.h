@@ -5,6 +5,17 @@
 #include "dtype.h"
 #include "object.h"
 
+/* The states of a tensor over memory of the host that the host has donated to a run, which may overwrite it.  LENT: the
+   host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference.  The
+   state is in the upper bits of memory_class. */
+enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
+
+static inline int32_t rvm_tensor_donation(const rvm_tensor *tensor) { return tensor->memory_class >> RVM_CLASS_BITS; }
+
+static inline void rvm_tensor_set_donation(rvm_tensor *tensor, int32_t donation) {
+  tensor->memory_class = (tensor->memory_class & RVM_CLASS_MASK) | donation << RVM_CLASS_BITS;
+}
+
 /* Creates a tensor over `bytes`, which belong to `owner`: a storage, or a tensor without an owner.  Retains
    `owner`. */
 rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, void *bytes, rvm_object *owner,
@@ -20,8 +31,8 @@ int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, in
    nonzero dimensions overflows int64. */
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
 int64_t rvm_tensor_count(const rvm_tensor *tensor); /* number of elements */
-/* Returns whether the runtime has allocated the elements, so that a kernel may write to them.  Returns 0 for constants,
-   memory of the host (rvm_tensor_wrap) and tensors of strings. */
+/* Returns whether the runtime has allocated the elements, or has got them by a donation, so that a kernel may write to
+   them.  Returns 0 for constants, other memory of the host (rvm_tensor_wrap) and tensors of strings. */
 int32_t rvm_tensor_is_own(const rvm_tensor *tensor);
 
 /* Returns whether programs must not write to the elements: they are a constant, or the host has marked the tensor or

@@ -38,7 +38,12 @@ static int row_open(Row *row, Py_ssize_t count) {
 }
 
 static void row_close(Row *row) {
-  for (int32_t i = 0; i < row->owned_count; i++) rvm_value_release(&row->values[row->owned[i]]);
+  for (int32_t i = 0; i < row->owned_count; i++) {
+    rvm_value *value = &row->values[row->owned[i]];
+    if (value->tag == RVM_TAG_TENSOR && rvm_tensor_donation(value->as.tensor))
+      rvm_tensor_set_donation(value->as.tensor, RVM_DONATION_GIVEN);
+    rvm_value_release(value);
+  }
   if (row->values != row->inline_values) PyMem_Free(row->values);
 }
 
@@ -296,6 +301,11 @@ static PyObject *module_is_own(PyObject *module, PyObject *reference) {
   return PyBool_FromLong(rvm_tensor_is_own(((Reference *)reference)->value.as.tensor));
 }
 
+static PyObject *module_data_address(PyObject *module, PyObject *reference) {
+  (void)module;
+  return PyLong_FromVoidPtr(((Reference *)reference)->value.as.tensor->dl.data);
+}
+
 static PyObject *module_hold(PyObject *module, PyObject *object) {
   (void)module;
   Py_INCREF(object);
@@ -313,6 +323,7 @@ static PyMethodDef module_methods[] = {
     {"set_exchange", module_set_exchange, METH_VARARGS,
      "set_exchange(objects, type): set the type of arrays to which tensors are converted, or None."},
     {"is_writable", module_is_writable, METH_O, "Whether the memory of a tensor may be written."},
+    {"data_address", module_data_address, METH_O, "The address of the elements of a tensor."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
     {"hold", module_hold, METH_O,
      "hold(object) -> address: a reference for C, which release_object(address) releases."},

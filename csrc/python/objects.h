@@ -13,6 +13,7 @@
 #define HOOKS(HOOK)                                                                                                  \
   HOOK(array)          /* numpy.ndarray */                                                                           \
   HOOK(scalar)         /* numpy.generic */                                                                           \
+  HOOK(donated)        /* relvm.vm.Donated */                                                                        \
   HOOK(tensor)         /* the subtype of Reference for tensors */                                                    \
   HOOK(closure)        /* the subtype of Callable for functions and closures */                                      \
   HOOK(plain)          /* (callee, index, NumPy scalar) -> a number if the parameter is one, otherwise the scalar */ \

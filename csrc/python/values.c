@@ -49,8 +49,8 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
 
 /* Stores a tensor over the memory of an array, which the tensor keeps alive, and returns OWNED.  Returns NEEDS_HOOK if
    the array is not dense, row-major and aligned, or if dtype_of_format has no dtype for it.  Returns -1 with an
-   exception if it fails. */
-static int store_array(PyObject *array, rvm_value *dst) {
+   exception if it fails.  is_donated: the run may overwrite the array, also if NumPy calls it read-only. */
+static int store_array(PyObject *array, rvm_value *dst, int is_donated) {
   Py_buffer *view = PyMem_Malloc(sizeof *view);
   if (!view) {
     PyErr_NoMemory();
@@ -69,7 +69,10 @@ static int store_array(PyObject *array, rvm_value *dst) {
   _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
   int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, dst);
   if (!status) {
-    if (view->readonly) rvm_tensor_set_read_only(*dst, NULL);
+    if (is_donated && (uintptr_t)view->buf % RVM_ALIGNMENT == 0)
+      rvm_tensor_set_donation(dst->as.tensor, RVM_DONATION_LENT);
+    else if (view->readonly)
+      rvm_tensor_set_read_only(*dst, NULL);
     return OWNED;
   }
   release_view(view);
@@ -82,6 +85,17 @@ static int store_int(PyObject *value, rvm_value *dst) {
   if (overflow) return NEEDS_HOOK;
   dst->tag = RVM_TAG_INT;
   return BORROWED;
+}
+
+/* Stores the array of a Donated, as relvm_store does. */
+static int store_donated(Objects *objects, PyObject *donated, rvm_value *dst) {
+  PyObject *array = PyObject_GetAttrString(donated, "array"); /* `donated` keeps it alive */
+  if (!array) return -1;
+  const int is_plain = (PyObject *)Py_TYPE(array) == relvm_hooks.array;
+  int ownership = is_plain ? store_array(array, dst, 1) : NEEDS_HOOK;
+  if (ownership == NEEDS_HOOK) ownership = relvm_store(objects, array, dst);
+  Py_DECREF(array);
+  return ownership;
 }
 
 int relvm_store(Objects *objects, PyObject *value, rvm_value *dst) {
@@ -99,7 +113,9 @@ int relvm_store(Objects *objects, PyObject *value, rvm_value *dst) {
     *dst = (rvm_value){.tag = RVM_TAG_NIL};
     ownership = BORROWED;
   } else if ((PyObject *)type == relvm_hooks.array) {
-    ownership = store_array(value, dst);
+    ownership = store_array(value, dst, 0);
+  } else if ((PyObject *)type == relvm_hooks.donated) {
+    return store_donated(objects, value, dst);
   } else if (objects->exchange && PyType_IsSubtype(type, (PyTypeObject *)objects->exchange)) {
     ownership = relvm_exchange_store(objects, value, dst);
     if (ownership == 0) ownership = NEEDS_HOOK;
@@ -123,13 +139,13 @@ int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *dst) {
 
 /* ---- from the machine to Python ---- */
 
-/* Returns whether the elements of a tensor are in memory of the host, such as the array of an argument.  A tensor of
-   strings owns its memory. */
+/* Returns whether the elements of a tensor are in memory of the host, such as the array of an argument, and were not
+   donated.  A tensor of strings owns its memory. */
 static int is_host_memory(const rvm_tensor *tensor) {
   if (tensor->dtype == RVM_DTYPE_str) return 0;
   for (;;) {
     if (tensor->base.references < 0) return 0; /* a constant */
-    if (tensor->release) return 1;
+    if (tensor->release) return rvm_tensor_donation(tensor) == RVM_DONATION_NONE;
     if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 0;
     tensor = (const rvm_tensor *)tensor->owner;
   }

@@ -16,6 +16,7 @@ from relvm.runtime.binding import Objects, Reference
 from relvm.runtime.callbacks import no_python_caller_error, store_exception
 from relvm.runtime.closure import Closure, argument_error
 from relvm.runtime.convert import located, other_to_python, store_other
+from relvm.runtime.donated import Donated
 from relvm.runtime.status import failure, uncopyable
 from relvm.runtime.tensor import Tensor
 
@@ -38,6 +39,7 @@ def _uncopyable(reference: Reference) -> RelvmTypeError:
 binding.install(
     array=np.ndarray,
     scalar=np.generic,
+    donated=Donated,
     tensor=Tensor,
     closure=Closure,
     plain=lambda callee, k, value: callee.plain_argument(k, value),

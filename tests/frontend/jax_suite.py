@@ -103,6 +103,10 @@ def _run(harness: Any, exec_mode: str, target: str) -> tuple[str, str]:
     except RelvmError as error:
         return "failed", f"{type(error).__name__}: {error}"
     results = [each.numpy() for each in _leaves(found)]
+    if harness.group_name in _DECOMPOSITIONS:
+        types = jax.tree.leaves(jax.eval_shape(harness.dyn_fun, *args))
+        message = _DECOMPOSITIONS[harness.group_name](harness, np.asarray(args[0]), _joined(results, types))
+        return ("wrong", message) if message else ("right", "")
     if harness.group_name == "cholesky":  # the primitive does not define the other triangle
         results, expected = ([np.tril(each) for each in some] for some in (results, expected))
     if len(results) != len(expected):
@@ -111,6 +115,70 @@ def _run(harness: Any, exec_mode: str, target: str) -> tuple[str, str]:
         if difference := _difference(x, y, is_relative=not _ACCUMULATE.match(harness.group_name)):
             return "wrong", difference
     return "right", ""
+
+
+# ---- decompositions, whose results are not unique ----
+
+
+def _joined(parts: list[np.ndarray], types: list[Any]) -> list[np.ndarray]:
+    """Return the arrays of the given types from their parts."""
+    rest = iter(parts)
+    return [next(rest) + 1j * next(rest) if type_.dtype.kind == "c" else next(rest) for type_ in types]
+
+
+def _adjoint(x: np.ndarray) -> np.ndarray:
+    return x.conj().swapaxes(-1, -2)
+
+
+def _errors(matrix: np.ndarray, **errors: np.ndarray) -> str:
+    """Return which errors exceed the tolerance, which is relative to the norm of the matrix, or ""."""
+    tolerance = 2e-5 if matrix.dtype.itemsize <= 8 and matrix.dtype.name != "float64" else 1e-12
+    norm = max(float(np.linalg.norm(matrix, axis=(-2, -1)).max(initial=0)), 1)
+    found = {name: float(np.abs(error).max(initial=0)) for name, error in errors.items()}
+    return ", ".join(f"{name}: {size:.2g}" for name, size in found.items() if not size <= tolerance * norm)
+
+
+def _check_eigh(harness: Any, matrix: np.ndarray, results: list[np.ndarray]) -> str:
+    vectors, values = results
+    half = np.tril(matrix, -1) if harness.params["lower"] else _adjoint(np.triu(matrix, 1))
+    diagonal = np.einsum("...ii->...i", matrix).real[..., None, :] * np.eye(matrix.shape[-1], dtype=values.dtype)
+    matrix = half + _adjoint(half) + diagonal
+    return _errors(
+        matrix,
+        values=values - np.linalg.eigvalsh(matrix),
+        vectors=matrix @ vectors - vectors * values[..., None, :],
+        orthogonality=_adjoint(vectors) @ vectors - np.eye(matrix.shape[-1]),
+    )
+
+
+def _check_eig(harness: Any, matrix: np.ndarray, results: list[np.ndarray]) -> str:
+    values, *vectors = results
+    errors = {"sum": values.sum(-1) - np.einsum("...ii->...", matrix)}
+    for name in ("left", "right"):
+        if harness.params[f"compute_{name}_eigenvectors"]:
+            found = vectors.pop(0)
+            operand, scale = (_adjoint(matrix), values.conj()) if name == "left" else (matrix, values)
+            errors[name] = operand @ found - found * scale[..., None, :]
+            errors[f"norm of {name}"] = np.linalg.norm(found, axis=-2) - 1
+    expected = np.linalg.eigvals(matrix)
+    distance = np.abs(values[..., :, None] - expected[..., None, :])
+    errors["values"] = np.maximum(distance.min(-1, initial=np.inf), distance.min(-2, initial=np.inf))
+    return _errors(matrix, **errors)
+
+
+def _check_svd(harness: Any, matrix: np.ndarray, results: list[np.ndarray]) -> str:
+    values, *vectors = results
+    errors = {"values": values - np.linalg.svd(matrix, compute_uv=False)}
+    if vectors:
+        left, right = vectors
+        count = values.shape[-1]
+        errors["product"] = (left[..., :count] * values[..., None, :]) @ right[..., :count, :] - matrix
+        errors["left"] = _adjoint(left) @ left - np.eye(left.shape[-1])
+        errors["right"] = right @ _adjoint(right) - np.eye(right.shape[-2])
+    return _errors(matrix, **errors)
+
+
+_DECOMPOSITIONS = {"eig": _check_eig, "eigh": _check_eigh, "svd": _check_svd}
 
 
 def _leaves(value: Any) -> list[Any]:

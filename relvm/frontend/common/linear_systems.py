@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
-from relvm.frontend.common.kernel_parts import buffer, buffers, copy, loops, size
+from relvm.frontend.common.kernel_numbers import (
+    conjugate,
+    difference,
+    load,
+    magnitude,
+    product,
+    quotient,
+    real,
+    reflection,
+    square_root,
+    squared,
+    store,
+)
+from relvm.frontend.common.kernel_parts import buffers, copy, loops, size
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
-from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, select
 from relvm.ir.symbolic import dim_op
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -67,7 +80,7 @@ def triangular_solve_kernel(
 
     def coefficient(place: Sequence[Scalar], row: Scalar, column: Scalar) -> list[Scalar]:
         found = elements(a, place, row, column, swaps=swaps_matrix)
-        return [found[0], -found[1]] if system.is_conjugated and len(found) == 2 else found
+        return conjugate(found) if system.is_conjugated else found
 
     with loops(k, (*batch, columns)) as (*place, column), k.loop(count, name="step") as step:
         row = k.let("row", step if is_forward else count - 1 - step)
@@ -75,64 +88,54 @@ def triangular_solve_kernel(
         with k.loop(step, name="known") as number:
             known = k.let("at", number if is_forward else count - 1 - number)
             found = elements(outs, place, known, column, swaps=not system.is_left)
-            terms = _product(k, coefficient(place, row, known), found)
+            terms = product(k, coefficient(place, row, known), found)
             for total, term in zip(totals, terms, strict=True):
                 k.assign(total, total - term)
         values: Sequence[Scalar] = totals
         if not system.has_unit_diagonal:
-            values = _quotient(k, totals, coefficient(place, row, row))
+            values = quotient(k, totals, coefficient(place, row, row))
         for out, value in zip(outs, values, strict=True):
             k.store(out, (*place, row, column) if system.is_left else (*place, column, row), value)
     return KernelDef(name, (*a, *b), tuple(outs), k.finish())
 
 
-def _product(k: KernelBuilder, x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
-    if len(x) == 1:
-        return [x[0] * y[0]]
-    (a, b), (c, d) = ([k.let("part", part) for part in number] for number in (x, y))
-    return [a * c - b * d, a * d + b * c]
-
-
-def _quotient(k: KernelBuilder, x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
-    if len(x) == 1:
-        return [x[0] / y[0]]
-    c, d = (k.let("part", part) for part in y)
-    square = k.let("square", c * c + d * d)
-    return [part / square for part in _product(k, x, [c, -d])]
-
-
-def cholesky_kernel(name: str, matrix: TensorType, *, is_lower: bool) -> KernelDef:
-    """Return the kernel that decomposes symmetric positive definite matrices, in the last two axes of its operand.
+def cholesky_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) -> KernelDef:
+    """Return the kernel that decomposes Hermitian positive definite matrices, in the last two axes of its operand.
 
     The result is a triangular matrix with zeros in the other triangle.  Its elements are NaN if the matrix is not
     positive definite.
 
-    is_lower: read the lower triangle, and return L with L Lᵀ = a.  Otherwise read the upper triangle, and return U with
-        Uᵀ U = a.
+    matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
+    is_lower: read the lower triangle, and return L with L L* = a.  Otherwise read the upper triangle, and return U with
+        U* U = a.
 
     Notes
     -----
     Source: StableHLO cholesky.
     """
     k = KernelBuilder()
-    (a,), (out,) = buffers("a", [matrix]), buffers("out", [matrix], is_output=True)
-    count, zero = size(out.shape[-1]), Literal(0, I64)
+    a, outs = buffers("a", matrix), buffers("out", matrix, is_output=True)
+    count, zero = size(outs[0].shape[-1]), real(Literal(0.0, outs[0].dtype), outs)
 
     def at(place: Sequence[Scalar], row: Scalar, column: Scalar) -> tuple[Scalar, ...]:
         return (*place, row, column) if is_lower else (*place, column, row)
 
-    with loops(k, out.shape[:-2]) as place, k.loop(count, name="row") as row:
+    with loops(k, outs[0].shape[:-2]) as place, k.loop(count, name="row") as row:
         with k.loop(row, name="column") as column:
-            total = k.variable("total", a[at(place, row, column)])
+            totals = [k.variable("total", part) for part in load(a, at(place, row, column))]
             with k.loop(column, name="known") as known:
-                k.assign(total, total - out[at(place, row, known)] * out[at(place, column, known)])
-            k.store(out, at(place, row, column), total / out[at(place, column, column)])
-            k.store(out, at(place, column, row), zero.to(out.dtype))
-        total = k.variable("total", a[at(place, row, row)])
+                x, y = load(outs, at(place, row, known)), load(outs, at(place, column, known))
+                terms = product(k, x, conjugate(y)) if is_lower else product(k, conjugate(y), x)
+                for total, term in zip(totals, terms, strict=True):
+                    k.assign(total, total - term)
+            divisor = k.let("divisor", outs[0][at(place, column, column)])
+            store(k, outs, at(place, row, column), [total / divisor for total in totals])
+            store(k, outs, at(place, column, row), zero)
+        total = k.variable("total", a[0][at(place, row, row)])
         with k.loop(row, name="known") as known:
-            k.assign(total, total - out[at(place, row, known)] * out[at(place, row, known)])
-        k.store(out, at(place, row, row), Operation("sqrt", (total,), out.dtype))
-    return KernelDef(name, (a,), (out,), k.finish())
+            k.assign(total, total - squared(load(outs, at(place, row, known))))
+        store(k, outs, at(place, row, row), real(square_root(total), outs))
+    return KernelDef(name, tuple(a), tuple(outs), k.finish())
 
 
 def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
@@ -156,7 +159,7 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
     dtype, is_complex = outs[0].dtype, len(a) == 2
     rows, columns = (size(extent) for extent in outs[0].shape[-2:])
-    zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
+    zero = Literal(0.0, dtype)
     for source, out in zip(a, outs, strict=True):
         with loops(k, out.shape) as at:
             k.store(out, at, source[at])
@@ -167,26 +170,16 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
                 element = k.let("element", out[(*place, row, step)])
                 k.assign(below, below + element * element)
         alpha = [k.let("alpha", out[(*place, step, step)]) for out in outs]
-        imaginary = alpha[1] * alpha[1] if is_complex else zero
-        is_reflected = k.let("is_reflected", (below + imaginary) > zero)
-        norm = k.let("norm", Operation("sqrt", (alpha[0] * alpha[0] + imaginary + below,), dtype))
-        beta = k.let("beta", select(is_reflected, select(alpha[0] < zero, norm, -norm), alpha[0]))
-        divisor = k.let("divisor", select(is_reflected, beta, one))
-        tau = [k.let("tau", select(is_reflected, (beta - alpha[0]) / divisor, zero))]
-        tau += [k.let("tau", select(is_reflected, -alpha[1] / divisor, zero))] if is_complex else []
-        for factors, value in zip(taus, tau, strict=True):
+        found = reflection(k, alpha, below)
+        for factors, value in zip(taus, found.tau, strict=True):
             k.store(factors, (*place, step), value)
-        with k.branch(is_reflected):
-            scale = [alpha[0] - beta, *alpha[1:]]
-            with k.loop(rows, start=step + 1, name="row") as row:
-                at = (*place, row, step)
-                parts = [k.let("part", out[at]) for out in outs]
-                for out, part in zip(outs, _quotient(k, parts, scale), strict=True):
-                    k.store(out, at, part)
-            conjugate = [tau[0], -tau[1]] if is_complex else tau
-            with k.loop(columns, start=step + 1, name="column") as column:
-                _reflect(k, outs, place, step, rows, column, conjugate)
-        k.store(outs[0], (*place, step, step), beta)
+        with k.loop(rows, start=step + 1, name="row") as row:
+            at = (*place, row, step)
+            for out, part in zip(outs, quotient(k, [out[at] for out in outs], found.divisor), strict=True):
+                k.store(out, at, part)
+        with k.loop(columns, start=step + 1, name="column") as column:
+            _reflect(k, outs, place, step, rows, column, conjugate(found.tau))
+        k.store(outs[0], (*place, step, step), found.beta)
         if is_complex:
             k.store(outs[1], (*place, step, step), zero)
     return KernelDef(name, tuple(a), (*outs, *taus), k.finish())
@@ -210,16 +203,15 @@ def _reflect(
     totals = [k.variable("total", part[(*place, step, column)]) for part in tensor]
     with k.loop(rows, start=step + 1, name="row") as row:
         v = [part[(*place, row, step)] for part in vectors]
-        conjugate = [v[0], -v[1]] if len(v) == 2 else v
-        terms = _product(k, conjugate, [part[(*place, row, column)] for part in tensor])
+        terms = product(k, conjugate(v), [part[(*place, row, column)] for part in tensor])
         for total, term in zip(totals, terms, strict=True):
             k.assign(total, total + term)
-    change = [k.let("change", part) for part in _product(k, tau, totals)]
+    change = [k.let("change", part) for part in product(k, tau, totals)]
     for part, each in zip(tensor, change, strict=True):
         k.store(part, (*place, step, column), part[(*place, step, column)] - each)
     with k.loop(rows, start=step + 1, name="row") as row:
         at = (*place, row, column)
-        terms = _product(k, [part[(*place, row, step)] for part in vectors], change)
+        terms = product(k, [part[(*place, row, step)] for part in vectors], change)
         for part, term in zip(tensor, terms, strict=True):
             k.store(part, at, part[at] - term)
 
@@ -253,11 +245,7 @@ def householder_product_kernel(name: str, matrix: Sequence[TensorType], factors:
     return KernelDef(name, (*a, *taus), tuple(outs), k.finish())
 
 
-def _size_of(x: Scalar) -> Scalar:
-    return Operation("abs", (x,), x.dtype)
-
-
-def lu_kernel(name: str, matrix: TensorType) -> KernelDef:
+def lu_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     """Return the kernel that decomposes matrices, in the last two axes of its operand, into P L U with row exchanges.
 
     The four results are:
@@ -267,27 +255,37 @@ def lu_kernel(name: str, matrix: TensorType) -> KernelDef:
     - for each row of P^T a, its row in the operand
     - the sign of the permutation
 
+    matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
+
     Notes
     -----
     Source: LAPACK getrf: Gaussian elimination with partial pivoting.
     """
     k = KernelBuilder()
-    a = buffer("a", matrix)
-    batch, rows, columns = a.shape[:-2], a.shape[-2], a.shape[-1]
+    a, lu = buffers("a", matrix), buffers("lu", matrix, is_output=True)
+    dtype, (*batch, rows, columns) = a[0].dtype, a[0].shape
+    lu = [Buffer(each.name, dtype, a[0].shape, True) for each in lu]
     count = dim_op("min", rows, columns)
-    lu = Buffer("lu", a.dtype, a.shape, True)
     pivots, order = Buffer("pivots", I64, (*batch, count), True), Buffer("order", I64, (*batch, rows), True)
-    signs = Buffer("signs", a.dtype, batch, True)
-    copy(k, a, lu)
-    height, width, zero = size(rows), size(columns), Literal(0, I64)
+    signs = Buffer("signs", dtype, tuple(batch), True)
+    for source, target in zip(a, lu, strict=True):
+        copy(k, source, target)
+    height, width, zero = size(rows), size(columns), Literal(0.0, dtype)
+
+    def length(at: Sequence[Scalar]) -> Scalar:
+        total = magnitude(lu[0][tuple(at)])
+        for part in lu[1:]:
+            total = total + magnitude(part[tuple(at)])
+        return total
+
     with loops(k, batch) as place:
-        sign = k.variable("sign", Literal(1, a.dtype))
+        sign = k.variable("sign", Literal(1, dtype))
         with k.loop(height, name="row") as row:
             k.store(order, (*place, row), row)
         with k.loop(size(count), name="i") as i:
-            pivot, largest = k.variable("pivot", i), k.variable("largest", _size_of(lu[(*place, i, i)]))
+            pivot, largest = k.variable("pivot", i), k.variable("largest", length((*place, i, i)))
             with k.loop(height, start=i + 1, name="row") as row:
-                found = k.let("found", _size_of(lu[(*place, row, i)]))
+                found = k.let("found", length((*place, row, i)))
                 with k.branch(found > largest):
                     k.assign(pivot, row)
                     k.assign(largest, found)
@@ -298,14 +296,18 @@ def lu_kernel(name: str, matrix: TensorType) -> KernelDef:
                 k.store(order, (*place, i), order[(*place, pivot)])
                 k.store(order, (*place, pivot), kept)
                 with k.loop(width, name="j") as j:
-                    held = k.let("held", lu[(*place, i, j)])
-                    k.store(lu, (*place, i, j), lu[(*place, pivot, j)])
-                    k.store(lu, (*place, pivot, j), held)
-            divisor = k.let("divisor", lu[(*place, i, i)])
-            with k.loop(height, start=i + 1, name="row") as row, k.branch(divisor.ne(zero.to(a.dtype))):
-                factor = k.let("factor", lu[(*place, row, i)] / divisor)
-                k.store(lu, (*place, row, i), factor)
+                    for part in lu:
+                        held = k.let("held", part[(*place, i, j)])
+                        k.store(part, (*place, i, j), part[(*place, pivot, j)])
+                        k.store(part, (*place, pivot, j), held)
+            divisor = [k.let("divisor", part) for part in load(lu, (*place, i, i))]
+            is_regular = k.let("is_regular", length((*place, i, i)).ne(zero))
+            with k.loop(height, start=i + 1, name="row") as row, k.branch(is_regular):
+                factor = quotient(k, load(lu, (*place, row, i)), divisor)
+                factor = [k.let("factor", part) for part in factor]
+                store(k, lu, (*place, row, i), factor)
                 with k.loop(width, start=i + 1, name="j") as j:
-                    k.store(lu, (*place, row, j), lu[(*place, row, j)] - factor * lu[(*place, i, j)])
+                    at = (*place, row, j)
+                    store(k, lu, at, difference(load(lu, at), product(k, factor, load(lu, (*place, i, j)))))
         k.store(signs, tuple(place), sign)
-    return KernelDef(name, (a,), (lu, pivots, order, signs), k.finish())
+    return KernelDef(name, tuple(a), (*lu, pivots, order, signs), k.finish())

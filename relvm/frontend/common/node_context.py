@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import relvm.ops as ops
 from relvm.ir.builder import Builder
@@ -41,11 +41,30 @@ class ModuleContext(ABC):
             return value
         return self.builder.match_cast(value, TensorType(type_.dtype, shape), where=self.place_of_node())
 
+    def items_of_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> list[Expr]:
+        """Add a kernel to the module, call it, and return its results, of which there are several."""
+        self.builder.kernel(kernel)
+        call = self.emit(self.builder.call_kernel(kernel.name, *args, result=TupleType(tuple(results))))
+        return [self.emit(TupleItem(call, i, type=type_)) for i, type_ in enumerate(results)]
+
     def unique_name(self, name: str) -> str:
         """Return an unused name of a function, a kernel or a dimension variable."""
         self._names[name] += 1
         count = self._names[name] - 1
         return self.unique_name(f"{name}_{count}") if count else name
+
+
+class KernelContext(Protocol):
+    """The part of an importer that converters of several front ends need to call kernels."""
+
+    def emit(self, expr: Expr) -> Expr:
+        """Bind an expression to a variable, and return the variable."""
+
+    def unique_name(self, name: str) -> str:
+        """Return an unused name of a kernel."""
+
+    def items_of_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> list[Expr]:
+        """Add a kernel to the module, call it, and return its results, of which there are several."""
 
 
 class NodeContext:

@@ -28,6 +28,8 @@ STRUCTURAL = frozenset(
 )
 # Primitives for real numbers that JAX would lower to many operations, or to a library of a processor.
 DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "approx_top_k"))
+# Decompositions of matrices, which JAX would lower to calls of LAPACK.
+DECOMPOSITIONS = frozenset(("eig", "eigh", "hessenberg", "schur", "svd"))
 
 
 @record
@@ -65,7 +67,7 @@ def is_leaf(equation: Any) -> bool:
     name = equation.primitive.name
     if name in DIRECT:
         return equation.invars[0].aval.dtype.kind == "c"
-    return name not in STRUCTURAL
+    return name not in STRUCTURAL | DECOMPOSITIONS
 
 
 def key_of(equation: Any) -> Hashable:

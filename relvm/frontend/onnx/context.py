@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -28,7 +28,22 @@ from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
 from relvm.frontend.onnx_element_types import element_dtype, element_name
 from relvm.frontend.weights import Weights, as_constant
 from relvm.ir.dtypes import I64, DType, dtype_of
-from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    Constant,
+    Expr,
+    KernelCall,
+    MatchCast,
+    OpCall,
+    Shape,
+    Tuple,
+    TupleItem,
+    Var,
+    constant,
+    is_atom,
+)
+from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import make_claim_check
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, dim_var, dim_vars, known_sizes, nesting_depth, node_count
@@ -110,6 +125,7 @@ class ImportContext(ABC):
         self.declared: dict[str, Any] = {}  # TypeProtos that the graph declares for node outputs
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # lists whose items are known
         self.node_counter: NodeCounter = outer.node_counter if outer else NodeCounter(0, max_imported_nodes(file.proto))
+        self.kernels: dict[str, KernelDef] = outer.kernels if outer else {}
         self.folding: FoldingBudget = outer.folding if outer else FoldingBudget()
         self.dequantized: dict[Expr, Dequantized] = outer.dequantized if outer else {}
 
@@ -211,7 +227,7 @@ class ImportContext(ABC):
             self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.used_names))
         return self.dim_names[key]
 
-    def emit(self, expr: Expr, name: str) -> Expr:
+    def emit(self, expr: Expr, name: str = "value") -> Expr:
         """Bind `expr` to a new variable and return the variable.  `name` becomes part of the variable's name.
 
         If `expr` is an atom (a variable or a constant), return it unchanged.  If it is an operator on small constants,
@@ -225,6 +241,17 @@ class ImportContext(ABC):
         var = self.var(identifier(name, set()), expr.type)
         self.bindings.append(Binding(var, expr))
         return var
+
+    def items_of_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> list[Expr]:
+        """Add a kernel to the module, call it, and return its results, of which there are several."""
+        self.kernels[kernel.name] = kernel
+        call = KernelCall(kernel.name, tuple(args), type=TupleType(tuple(results)), origins=(self.origin,))
+        found = self.emit(call, kernel.name)
+        return [self.emit(TupleItem(found, i, type=type_), kernel.name) for i, type_ in enumerate(results)]
+
+    def unique_name(self, name: str) -> str:
+        """Return an unused name of a kernel."""
+        return f"{name}_{len(self.kernels)}"
 
     def var(self, name: str, type_: Type) -> Var:
         """Return a new variable whose source location is the node being imported."""

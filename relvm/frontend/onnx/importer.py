@@ -158,7 +158,7 @@ def from_onnx(
             f"dims: unknown dimension {unknown[0]}; the model has {', '.join(names.values()) or 'none'}"
             f"{near_matches(unknown[0], names.values())}"
         )
-    module = Module((function,), attributes=(("source", file.place),))
+    module = Module((function,), tuple(importer.kernels.items()), attributes=(("source", file.place),))
     if weights:
         replaced = {each.name for each in file.proto.graph.initializer}.difference(inputs)
         return bind_weights(module, {name: weights[name] for name in weights if name not in replaced})

@@ -1,4 +1,4 @@
-"""Window functions, and Fourier transforms as products with a matrix of sines and cosines."""
+"""Window functions and Fourier transforms.  A short transform is a product with a matrix of sines and cosines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, scalar, size_of
 from relvm.frontend.onnx.ops.dft_dynamic import MAX_LENGTH, short_time_transform, transform
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -15,6 +16,9 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_inp
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
+
+_LONGEST_PRODUCT = 256  # the length up to which a transform is a product with a matrix
+_LONGEST_TRANSFORM = 1 << 24  # limit on the length, because the powers of a root of unity are constants
 
 # A window is the sum of factor[i] * cos(i * t), where t runs through one period.
 _WINDOWS = {
@@ -45,7 +49,10 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part."""
+    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part.
+
+    A length that is known can be up to 16777216, and another one up to 4096.
+    """
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
@@ -64,10 +71,13 @@ def _dft(node: OnnxNode) -> Expr:
     axis %= rank
     size, parts = x.shape[axis], _parts_of_element(x)
     length = int(node.known_array(1, "dft_length").item()) if node.has(1) else None
-    if inverse and onesided:
-        matrix = _onesided_inverse_matrix(2 * (size - 1) if length is None else length, size, parts, x.dtype)
-    else:
-        matrix = _dft_matrix(size if length is None else length, size, parts, onesided, inverse, x.dtype)
+    if length is None:
+        length = 2 * (size - 1) if inverse and onesided else size
+    _expect_length(length, _LONGEST_TRANSFORM)
+    if length > _LONGEST_PRODUCT:
+        return _fast_transform(x, axis, length, inverse=inverse, onesided=onesided).expr
+    build = _onesided_inverse_matrix if inverse and onesided else _dft_matrix
+    matrix = build(length, size, parts, x.dtype, onesided=onesided, inverse=inverse)
     kept, _, *result = matrix.shape
     node.graph.file.count(matrix.nbytes, node.here)
     order = (*(i for i in range(rank - 1) if i != axis), axis, rank - 1)
@@ -98,7 +108,7 @@ def _stft(node: OnnxNode) -> Expr:
     step = int(node.known_array(1, "frame_step").item())
     if node.has(3):
         length = int(node.known_array(3, "frame_length").item())
-    matrix = _dft_matrix(length, length, parts, onesided, False, x.dtype)
+    matrix = _dft_matrix(length, length, parts, x.dtype, onesided=onesided, inverse=False)
     count = matrix.shape[2]
     node.graph.file.count(matrix.nbytes, node.here)
     filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
@@ -120,7 +130,45 @@ def _parts_of_element(x: TensorExpr) -> int:
     return x.shape[-1]
 
 
-def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
+def _fast_transform(x: TensorExpr, axis: int, length: int, *, inverse: bool, onesided: bool) -> TensorExpr:
+    """Transform one axis, as DFT does, in f64, in O(n log n) time.   length: the length of the transform."""
+    node, rank, parts = x.node, len(x.shape), _parts_of_element(x)
+    _expect_onesided(parts, onesided=onesided, inverse=inverse)
+    halved = inverse and onesided
+    needed = length // 2 + 1 if halved else length
+    order = (rank - 1, *(i for i in range(rank - 1) if i != axis), axis)
+    rows = x.apply(ops.slice, begin=(0,), end=(needed,), axes=(axis,)).apply(ops.transpose, perm=order).cast(F64)
+    missing = needed - rows.shape[-1]
+    rows = rows.apply(ops.pad, pads=(*[0] * (2 * rank - 1), missing)) if missing else rows
+    dims = rows.shape[1:-1]
+    real, *imaginary = (rows.select(part, 0).expr for part in range(parts))
+    if halved:
+        found = [inverse_real_transform(node.graph, real, imaginary[0], length)]
+    else:
+        imaginary_part = imaginary[0] if imaginary else None
+        found = list(fourier_transform(node.graph, real, imaginary_part, length, inverse=inverse))
+    results = [TensorExpr(node, each).reshape(1, *dims, length) for each in found]
+    result = results[0].apply(ops.concat, *results[1:], axis=0) if len(results) > 1 else results[0]
+    if onesided and not inverse:
+        result = result.apply(ops.slice, begin=(0,), end=(length // 2 + 1,), axes=(rank - 1,))
+    back = tuple(order.index(i) for i in range(rank))
+    return result.cast(x.dtype).apply(ops.transpose, perm=back)
+
+
+def _expect_length(length: int, limit: int) -> None:
+    if not 1 <= length <= limit:
+        raise RelvmUnsupportedError(f"a Fourier transform of {length} elements is not supported: expected 1 to {limit}")
+
+
+def _expect_onesided(parts: int, *, onesided: bool, inverse: bool) -> None:
+    """Check that a onesided transform has a real signal, and an inverse one a complex spectrum."""
+    if onesided and inverse and parts == 1:
+        raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
+    if onesided and not inverse and parts == 2:
+        raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
+
+
+def _dft_matrix(length: int, size: int, parts: int, dtype: DType, *, onesided: bool, inverse: bool) -> np.ndarray:
     """Return the matrix of a DFT or inverse DFT, of shape (elements, parts, frequencies, 2).
 
     The product of a signal of shape (elements, parts) and the matrix is the spectrum, of shape (frequencies, 2).  The
@@ -139,8 +187,7 @@ def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: boo
     RelvmUnsupportedError
         The matrix would be too large, or `onesided` is set for a complex signal.
     """
-    if onesided and parts == 2:
-        raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
+    _expect_onesided(parts, onesided=onesided, inverse=inverse)
     count = length // 2 + 1 if onesided else length
     wave = _complex_exponentials(length, min(size, length), count, 1 if inverse else -1) / (length if inverse else 1)
     real = np.stack((wave.real, wave.imag), axis=-1)
@@ -148,7 +195,9 @@ def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: boo
     return np.stack((real, imaginary)[:parts], axis=1).astype(dtype.numpy)
 
 
-def _onesided_inverse_matrix(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
+def _onesided_inverse_matrix(
+    length: int, size: int, parts: int, dtype: DType, *, onesided: bool, inverse: bool
+) -> np.ndarray:
     """Return the matrix of an inverse DFT from the first half of a spectrum to a real signal.
 
     Its shape is (frequencies, 2, length, 1).  To replace the missing second half of the spectrum, each frequency counts
@@ -158,9 +207,9 @@ def _onesided_inverse_matrix(length: int, size: int, parts: int, dtype: DType) -
     size: the number of given frequencies.
     parts: the size of the last axis of the spectrum, which must be 2 (real and imaginary part).
     dtype: the dtype of the matrix.
+    onesided, inverse: always true.
     """
-    if parts == 1:
-        raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
+    _expect_onesided(parts, onesided=onesided, inverse=inverse)
     wave = _complex_exponentials(length, min(size, length // 2 + 1), length, 1) / length
     both = (np.arange(len(wave)) * 2 % length != 0)[:, None] + 1
     return (np.stack((wave.real, -wave.imag), axis=1) * both[:, None])[..., None].astype(dtype.numpy)
@@ -171,10 +220,7 @@ def _complex_exponentials(length: int, rows: int, columns: int, direction: int) 
 
     direction: -1 for a DFT, 1 for an inverse DFT.
     """
-    if not 1 <= length <= MAX_LENGTH:
-        raise RelvmUnsupportedError(
-            f"a Fourier transform of {length} elements is not supported: expected 1 to {MAX_LENGTH}"
-        )
+    _expect_length(length, MAX_LENGTH)
     turns = np.outer(np.arange(rows), np.arange(columns)) % length  # large angles would lose precision
     return np.exp(direction * 2j * np.pi * turns / length)
 

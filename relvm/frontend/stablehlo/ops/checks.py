@@ -9,6 +9,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.stablehlo.complex_numbers import parts
 from relvm.frontend.stablehlo.ops.complex_math import constant_of
 from relvm.frontend.stablehlo.ops.elementwise import unified
+from relvm.frontend.stablehlo.ops.lapack import lapack_routine
 from relvm.frontend.stablehlo.ops.linear_systems import householder_product, qr_decomposition
 from relvm.frontend.stablehlo.program import Elements, Symbol
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
@@ -24,13 +25,15 @@ _MOST_ULPS = (1 << 64) - 1
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
-    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes and for QR."""
+    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes, QR and LAPACK."""
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target == "shape_assertion":
         return _shape_assertion(node)
     if target in _DECOMPOSITIONS:
         return _DECOMPOSITIONS[target](node)
+    if isinstance(target, str) and (convert := lapack_routine(target)):
+        return convert(node)
     if target not in _CHECKS:
         raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
     return _check(node, str(target), *_operands(node))

@@ -10,12 +10,13 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
+from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
 from relvm.frontend.stablehlo.complex_numbers import complex_of, is_complex, parts, real_type
 from relvm.frontend.stablehlo.ops.elementwise import converted, unified
 from relvm.frontend.stablehlo.program import Elements, ElementType, Value
 from relvm.frontend.stablehlo.registry import Node, converter_for, converts_complex
 from relvm.ir.dtypes import F32, F64
-from relvm.ir.expr import Expr, Tuple, constant
+from relvm.ir.expr import Expr, Tuple
 
 Complex = tuple[Expr, Expr]
 _F64 = ElementType("f64")
@@ -395,51 +396,42 @@ def _product(node: Node) -> Tuple:
 
 @converts_complex("fft")
 def _fft(node: Node) -> Expr:
-    """Multiplies by matrices of roots of unity, along one axis after the other."""
+    """Transforms one axis after the other, in f64, and rounds the result once."""
     kind = node.word("fft_type", ("FFT", "IFFT", "RFFT", "IRFFT"))
     lengths = node.integers("fft_length")
     rank = len(lengths)
     source, target = node.operation.operands[0].type, node.declared()
     dtype = F32 if "f32" in str(target.element) else F64
-    if kind == "RFFT":
-        real = node.cast(node.operands[0], F64)
-        imaginary = node.emit(ops.multiply(real, 0.0))
-    else:
-        real, imaginary = _wide(node, 0)
+    real, imaginary = (node.cast(node.operands[0], F64), None) if kind == "RFFT" else _wide(node, 0)
     shape = real.tensor_type.known_shape
-    if not 1 <= rank <= len(shape) or not all(isinstance(dim, int) for dim in shape):
+    if not 1 <= rank <= len(shape):
         raise RelvmFormatError(f"fft_length is {list(lengths)} for an operand of type {source}")
     first = len(shape) - rank
-    inverse = kind in ("IFFT", "IRFFT")
-    order = range(rank - 1, -1, -1) if kind == "RFFT" else range(rank)
-    for position in order:
+    for position in range(rank - 1, -1, -1) if kind == "RFFT" else range(rank):
         axis, count = first + position, lengths[position]
         is_half = position == rank - 1 and kind in ("RFFT", "IRFFT")
-        taken = count // 2 + 1 if is_half else count
-        rows, columns = (taken, count) if kind == "IRFFT" and is_half else (count, taken)
-        expected = rows if kind == "IRFFT" and is_half else count
-        if real.tensor_type.known_shape[axis] != expected:
+        expected = count // 2 + 1 if kind == "IRFFT" and is_half else count
+        if count < 0 or real.tensor_type.known_shape[axis] != expected:
             raise RelvmFormatError(f"axis {axis} of {source} must have the size {expected}")
-        angles = 2 * np.pi * (np.outer(np.arange(rows), np.arange(columns)) % max(count, 1)) / max(count, 1)
-        weights = np.ones((rows, 1))
-        if kind == "IRFFT" and is_half:  # the other half of the spectrum is the conjugate
-            weights[1 : (count + 1) // 2] = 2
-        scale = weights / count if inverse and count else weights
-        sign = 1.0 if inverse else -1.0
-        cosines, sines = (constant(_exact_zeros(values) * scale) for values in (np.cos(angles), sign * np.sin(angles)))
-        real, imaginary = (_along(node, part, axis) for part in (real, imaginary))
-        cos_re, sin_im = node.emit(ops.matmul(real, cosines)), node.emit(ops.matmul(imaginary, sines))
-        new_re = node.emit(ops.subtract(cos_re, sin_im))
-        new_im = node.emit(ops.add(ops.matmul(imaginary, cosines), ops.matmul(real, sines)))
-        real, imaginary = (_back(node, part, axis) for part in (new_re, new_im))
-    if kind == "IRFFT":
-        return node.cast(real, dtype)
+        real = _along(node, real, axis)
+        imaginary = None if imaginary is None else _along(node, imaginary, axis)
+        if kind == "IRFFT" and is_half:
+            assert imaginary is not None
+            result = inverse_real_transform(node.importer, real, imaginary, count)
+            return node.cast(_back(node, result, axis), dtype)
+        inverse = kind in ("IFFT", "IRFFT")
+        real, imaginary = fourier_transform(node.importer, real, imaginary, count, inverse=inverse)
+        if is_half:
+            real, imaginary = (_first(node, part, count // 2 + 1) for part in (real, imaginary))
+        real, imaginary = _back(node, real, axis), _back(node, imaginary, axis)
+    assert imaginary is not None
     return complex_of(node, node.cast(real, dtype), node.cast(imaginary, dtype))
 
 
-def _exact_zeros(values: np.ndarray) -> np.ndarray:
-    """Return sines or cosines with values below 1e-15, which are rounding errors of 0, replaced by 0."""
-    return np.where(np.abs(values) < 1e-15, 0, values)
+def _first(node: Node, x: Expr, count: int) -> Expr:
+    """Return the first elements of the last axis."""
+    axis = len(x.tensor_type.known_shape) - 1
+    return node.emit(ops.slice(x, begin=(0,), end=(count,), axes=(axis,)))
 
 
 def _along(node: Node, x: Expr, axis: int) -> Expr:

@@ -14,7 +14,7 @@ from relvm.frontend.common.linear_systems import (
 )
 from relvm.frontend.stablehlo.complex_numbers import flattened_parts, regrouped
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
-from relvm.ir.dtypes import F32
+from relvm.ir.dtypes import F32, F64
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
 
@@ -23,29 +23,33 @@ from relvm.ir.types import TensorType
 @converts_complex("triangular_solve")
 def _triangular_solve(node: Node) -> Expr:
     """Solves the system by substitution.  The other triangle of the matrix is not read."""
+    transposition = node.word("transpose_a", ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+    system = TriangularSystem(
+        is_lower=node.flag("lower"),
+        is_left=node.flag("left_side"),
+        has_unit_diagonal=node.flag("unit_diagonal"),
+        is_transposed=transposition != "NO_TRANSPOSE",
+        is_conjugated=transposition == "ADJOINT",
+    )
+    return solved_triangular(node, system)
+
+
+def solved_triangular(node: Node, system: TriangularSystem) -> Expr:
+    """Return the solution of triangular systems.  The operands are the matrices and the right sides."""
     node.expect_operands(2)
     matrix, right_side = ([_computable(node, x) for x in flattened_parts(node, [operand])] for operand in node.operands)
     shape, target = matrix[0].tensor_type.known_shape, right_side[0].tensor_type.known_shape
-    is_left = node.flag("left_side")
     if len(shape) < 2 or len(shape) != len(target) or len(matrix) != len(right_side):
         raise RelvmFormatError(f"the operands have the types {_types(matrix)} and {_types(right_side)}")
-    rows = target[-2] if is_left else target[-1]
+    rows = target[-2] if system.is_left else target[-1]
     _expect_square(node, matrix[0])
     size = shape[-1] if isinstance(shape[-1], int) else rows
     expected = (*target[:-2], size, size)
     matrix = [node.importer.with_shape(x, expected) for x in matrix]
     right_side = [
-        node.importer.with_shape(x, (*target[:-2], size, target[-1]) if is_left else (*target[:-1], size))
+        node.importer.with_shape(x, (*target[:-2], size, target[-1]) if system.is_left else (*target[:-1], size))
         for x in right_side
     ]
-    transposition = node.word("transpose_a", ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
-    system = TriangularSystem(
-        is_lower=node.flag("lower"),
-        is_left=is_left,
-        has_unit_diagonal=node.flag("unit_diagonal"),
-        is_transposed=transposition != "NO_TRANSPOSE",
-        is_conjugated=transposition == "ADJOINT",
-    )
     types = [x.tensor_type for x in right_side]
     name = node.importer.unique_name("triangular_solve")
     kernel = triangular_solve_kernel(name, [x.tensor_type for x in matrix], types, system)
@@ -54,14 +58,26 @@ def _triangular_solve(node: Node) -> Expr:
 
 
 @converts("cholesky")
+@converts_complex("cholesky")
 def _cholesky(node: Node) -> Expr:
     """Returns a triangular matrix with zeros in the other triangle, or NaN if the operand is not positive definite."""
     node.expect_operands(1)
-    x = _computable(node, node.operands[0])
-    _expect_square(node, x)
-    name = node.importer.unique_name("cholesky")
-    kernel = cholesky_kernel(name, x.tensor_type, is_lower=node.flag("lower"))
-    return _rounded(node, node.call_kernel(kernel, [x], [x.tensor_type]))
+    matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
+    found = [_rounded(node, x) for x in decomposed_by_cholesky(node, matrix, is_lower=node.flag("lower"))]
+    return regrouped(node, [node.operation.results[0].type], found)[0]
+
+
+def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) -> list[Expr]:
+    """Return the parts of the triangular factor of matrices.   matrix: their parts.
+
+    That of complex numbers is computed in f64, as other functions of complex numbers are.
+    """
+    _expect_square(node, matrix[0])
+    dtype = matrix[0].known_element_type
+    wide = [node.cast(x, F64) for x in matrix] if len(matrix) == 2 else matrix
+    types = [x.tensor_type for x in wide]
+    kernel = cholesky_kernel(node.importer.unique_name("cholesky"), types, is_lower=is_lower)
+    return [node.cast(node.emit(x), dtype) for x in node.as_tuple(node.call_kernel(kernel, wide, types))]
 
 
 def qr_decomposition(node: Node) -> tuple[Expr, ...]:

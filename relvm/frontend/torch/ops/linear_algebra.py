@@ -25,7 +25,7 @@ def _swapped(x: Expr) -> Expr:
 
 
 def _cholesky(node: Node, x: Expr, upper: bool) -> Expr:
-    kernel = cholesky_kernel(node.kernel_name("cholesky"), x.tensor_type, is_lower=not upper)
+    kernel = cholesky_kernel(node.kernel_name("cholesky"), [x.tensor_type], is_lower=not upper)
     return node.call_kernel(kernel, [node.emit(x)], [x.tensor_type])
 
 
@@ -121,7 +121,7 @@ def decomposed(node: Node, a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
         TensorType(I64, (*batch, rows)),
         TensorType(type_.dtype, tuple(batch)),
     ]
-    return node.call_kernel(lu_kernel(node.kernel_name("lu"), type_), [node.emit(a)], types)
+    return node.call_kernel(lu_kernel(node.kernel_name("lu"), [type_]), [node.emit(a)], types)
 
 
 def _gathered_rows(node: Node, x: Expr, order: Expr) -> Expr:

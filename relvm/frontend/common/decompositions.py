@@ -1,0 +1,116 @@
+"""Eigenvalues, singular values, and Schur and Hessenberg forms of tensors of matrices.
+
+The matrices are in the last two axes.  A complex tensor is a sequence of its real and its imaginary part, and a real
+tensor a sequence of one.  The kernels compute in f64, and the results are rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.eigenvalues import eigenvector_kernel, hessenberg_kernel, schur_kernel
+from relvm.frontend.common.node_context import ModuleContext
+from relvm.frontend.common.symmetric_eigenvalues import Decomposition, hermitian_kernel, singular_value_kernel
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.types import TensorType
+
+Parts = list[Expr]
+
+
+def eigh(
+    importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool, has_vectors: bool
+) -> tuple[Expr, Parts, Expr]:
+    """Return the eigenvalues, the eigenvectors, if any, and the failures of `hermitian_kernel`."""
+    _expect_matrices(matrix, is_square=True)
+    name = importer.unique_name("eigh")
+    found = hermitian_kernel(name, _types(matrix), is_lower=is_lower, has_vectors=has_vectors)
+    values, *vectors, failures = _decomposed(importer, found, matrix)
+    return values, vectors, failures
+
+
+def svd(
+    importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool, is_full: bool
+) -> tuple[Expr, Parts, Parts, Expr]:
+    """Return the singular values, U and V*, if any, and the failures of `singular_value_kernel`."""
+    _expect_matrices(matrix, is_square=False)
+    shape = matrix[0].tensor_type.known_shape
+    if shape[-1] != shape[-2] and not all(isinstance(dim, int) for dim in shape[-2:]):
+        raise RelvmUnsupportedError(f"singular values of matrices of the type {matrix[0].type}: expected known sizes")
+    name = importer.unique_name("svd")
+    found = singular_value_kernel(name, _types(matrix), has_vectors=has_vectors, is_full=is_full)
+    values, *vectors, failures = _decomposed(importer, found, matrix)
+    half = len(vectors) // 2
+    return values, vectors[:half], vectors[half:], failures
+
+
+def schur(importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool) -> tuple[Parts, Parts, Parts, Expr]:
+    """Return T, Z, if it is computed, the two parts of the eigenvalues, and the failures of `schur_kernel`."""
+    _expect_matrices(matrix, is_square=True)
+    found = schur_kernel(importer.unique_name("schur"), _types(matrix), has_vectors=has_vectors)
+    *results, failures = _decomposed(importer, found, matrix)
+    count = len(matrix)
+    return results[:count], results[count:-2], results[-2:], failures
+
+
+def eig(
+    importer: ModuleContext, matrix: Sequence[Expr], *, has_left: bool, has_right: bool
+) -> tuple[Parts, Parts, Parts, Expr]:
+    """Return the eigenvalues, the left and the right eigenvectors, if any, and the failures of `eigenvector_kernel`.
+
+    All of them have two parts, except the failures.
+    """
+    _expect_matrices(matrix, is_square=True)
+    found = eigenvector_kernel(importer.unique_name("eig"), _types(matrix), has_left=has_left, has_right=has_right)
+    *results, failures = _decomposed(importer, found, matrix)
+    left = results[2:4] if has_left else []
+    return results[:2], left, results[2 + len(left) :], failures
+
+
+def hessenberg(importer: ModuleContext, matrix: Sequence[Expr]) -> tuple[Parts, Parts]:
+    """Return the packed matrix and the factors of `hessenberg_kernel`."""
+    _expect_matrices(matrix, is_square=True)
+    found = hessenberg_kernel(importer.unique_name("hessenberg"), _types(matrix))
+    results = _decomposed(importer, found, matrix)
+    return results[: len(matrix)], results[len(matrix) :]
+
+
+def nan_where_failed(importer: ModuleContext, parts: Sequence[Expr], failures: Expr) -> Parts:
+    """Return tensors whose elements are NaN in the matrices or vectors that were not found."""
+    failed = importer.emit(ops.not_equal(failures, 0))
+    batch = failures.tensor_type.known_shape
+    found = []
+    for part in parts:
+        type_ = part.tensor_type
+        shape = Shape((*batch, *[1] * (len(type_.known_shape) - len(batch))))
+        nan = constant(np.array(np.nan, type_.known_dtype.numpy))
+        found.append(importer.emit(ops.where(importer.emit(ops.reshape(failed, shape)), nan, part)))
+    return found
+
+
+def _expect_matrices(matrix: Sequence[Expr], *, is_square: bool) -> None:
+    type_ = matrix[0].tensor_type
+    shape = type_.known_shape
+    if len(shape) < 2 or (is_square and shape[-1] != shape[-2]) or not type_.known_dtype.is_float:
+        kind = "square matrices" if is_square else "matrices"
+        raise RelvmFormatError(f"expected {kind} of floats or complex numbers, got the type {type_}")
+
+
+def _types(matrix: Sequence[Expr]) -> list[TensorType]:
+    return [TensorType(F64, x.tensor_type.known_shape) for x in matrix]
+
+
+def _decomposed(importer: ModuleContext, found: Decomposition, matrix: Sequence[Expr]) -> Parts:
+    """Call a kernel, and return its results.  The floats have the dtype of the matrix."""
+    dtype = matrix[0].known_element_type
+    args = [x if dtype == F64 else importer.emit(ops.cast(x, to=F64.name)) for x in matrix]
+    items = importer.items_of_kernel(found.kernel, args, found.types)[: found.count]
+    is_rounded = [each.known_element_type == F64 and dtype != F64 for each in items]
+    return [
+        importer.emit(ops.cast(each, to=dtype.name)) if rounds else each
+        for each, rounds in zip(items, is_rounded, strict=True)
+    ]

@@ -1,0 +1,217 @@
+"""Arithmetic of real and complex numbers in kernels, and rotations and reflections of vectors.
+
+A number is a sequence of one scalar, or of two: the real and the imaginary part.  A matrix of such numbers is a
+sequence of one or two buffers.  If the indices of rows are proven to be inside the matrix, the loops over a row become
+SIMD loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relvm.data_classes import value_record
+from relvm.frontend.common.kernel_parts import size
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
+from relvm.kernels.kernel_builder import KernelBuilder
+
+Number = Sequence[Scalar]
+Place = Sequence[Scalar]
+
+
+def square_root(x: Scalar) -> Scalar:
+    return Operation("sqrt", (x,), x.dtype)
+
+
+def magnitude(x: Scalar) -> Scalar:
+    return Operation("abs", (x,), x.dtype)
+
+
+def with_sign(x: Scalar, sign: Scalar) -> Scalar:
+    """Return |x| with the sign of another number."""
+    return Operation("copysign", (x, sign), x.dtype)
+
+
+def hypotenuse(x: Scalar, y: Scalar) -> Scalar:
+    """Return sqrt(x^2 + y^2).  The squares must not overflow."""
+    return square_root(x * x + y * y)
+
+
+def real(x: Scalar, like: Sequence[object]) -> Number:
+    """Return a real number with as many parts as `like`."""
+    return [x] if len(like) == 1 else [x, Literal(0.0, x.dtype)]
+
+
+def named(k: KernelBuilder, name: str, x: Number) -> list[Scalar]:
+    """Return a number whose parts are new variables."""
+    return [k.let(name, part) for part in x]
+
+
+def conjugate(x: Number) -> list[Scalar]:
+    return [x[0], *(-part for part in x[1:])]
+
+
+def squared(x: Number) -> Scalar:
+    """Return |x|^2."""
+    total = x[0] * x[0]
+    for part in x[1:]:
+        total = total + part * part
+    return total
+
+
+def difference(x: Number, y: Number) -> list[Scalar]:
+    return [a - b for a, b in zip(x, y, strict=True)]
+
+
+def scaled(x: Number, factor: Scalar) -> list[Scalar]:
+    return [part * factor for part in x]
+
+
+def product(k: KernelBuilder, x: Number, y: Number) -> list[Scalar]:
+    if len(x) == 1:
+        return [x[0] * y[0]]
+    (a, b), (c, d) = ([k.let("part", part) for part in number] for number in (x, y))
+    return [a * c - b * d, a * d + b * c]
+
+
+def quotient(k: KernelBuilder, x: Number, y: Number) -> list[Scalar]:
+    if len(x) == 1:
+        return [x[0] / y[0]]
+    c, d = (k.let("part", part) for part in y)
+    square = k.let("square", c * c + d * d)
+    return [part / square for part in product(k, x, [c, -d])]
+
+
+def load(matrix: Sequence[Buffer], at: Place) -> list[Scalar]:
+    return [part[tuple(at)] for part in matrix]
+
+
+def store(k: KernelBuilder, matrix: Sequence[Buffer], at: Place, value: Number) -> None:
+    for part, each in zip(matrix, value, strict=True):
+        k.store(part, tuple(at), each)
+
+
+@value_record
+class Reflection:
+    """An elementary reflection H = I - tau v v*, whose adjoint maps a vector x to beta e1.
+
+    Attributes
+    ----------
+    beta
+        The norm of x with the sign opposite to the first element, or the first element if H is the identity.
+    tau
+        The factor, which is 0 if H is the identity.
+    divisor
+        The number by which the other elements of x are divided to get those of v.  The first element of v is 1.
+    """
+
+    beta: Scalar
+    tau: tuple[Scalar, ...]
+    divisor: tuple[Scalar, ...]
+
+
+def reflection(k: KernelBuilder, first: Number, rest: Scalar) -> Reflection:
+    """Return the reflection of a vector.
+
+    first: its first element.   rest: the sum of the squares of its other elements.
+
+    Notes
+    -----
+    Source: LAPACK, larfg.
+    """
+    dtype = rest.dtype
+    zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
+    others = first[1] * first[1] if len(first) == 2 else zero
+    is_reflected = k.let("is_reflected", (rest + others) > zero)
+    norm = k.let("norm", square_root(first[0] * first[0] + others + rest))
+    beta = k.let("beta", select(is_reflected, select(first[0] < zero, norm, -norm), first[0]))
+    divisor = k.let("divisor", select(is_reflected, beta, one))
+    tau = [k.let("tau", select(is_reflected, (beta - first[0]) / divisor, zero))]
+    tau += [k.let("tau", select(is_reflected, -part / divisor, zero)) for part in first[1:]]
+    distance = [k.let("distance", select(is_reflected, first[0] - beta, one))]
+    distance += [k.let("distance", select(is_reflected, part, zero)) for part in first[1:]]
+    return Reflection(beta, tuple(tau), tuple(distance))
+
+
+def rotate_rows(
+    k: KernelBuilder, matrix: Sequence[Buffer], place: Place, rows: tuple[Scalar, Scalar], turn: tuple[Scalar, Scalar]
+) -> None:
+    """Replace two rows x and y by c x + s y and c y - s x.   turn: c and s."""
+    (first, second), (c, s) = rows, turn
+    for part in matrix:
+        with k.loop(size_of_row(part), name="column") as column:
+            x = k.let("x", part[(*place, first, column)])
+            y = k.let("y", part[(*place, second, column)])
+            k.store(part, (*place, first, column), c * x + s * y)
+            k.store(part, (*place, second, column), c * y - s * x)
+
+
+def negate_row(k: KernelBuilder, matrix: Sequence[Buffer], place: Place, row: Scalar) -> None:
+    for part in matrix:
+        with k.loop(size_of_row(part), name="column") as column:
+            k.store(part, (*place, row, column), -part[(*place, row, column)])
+
+
+def size_of_row(matrix: Buffer) -> Scalar:
+    return size(matrix.shape[-1])
+
+
+def reflect_row(
+    k: KernelBuilder,
+    matrix: Sequence[Buffer],
+    place: Place,
+    row: Scalar,
+    vector: Sequence[Buffer],
+    start: Scalar,
+    tau: Number,
+    *,
+    conjugates: bool,
+) -> None:
+    """Replace a row x by x - tau (v* x) v, or by x - tau (v^T x) conj(v) if not `conjugates`.
+
+    vector: v, of which the elements from `start` on are used.
+    """
+    stop = size_of_row(matrix[0])
+    totals = [k.variable("total", Literal(0.0, matrix[0].dtype)) for _ in matrix]
+    with k.loop(stop, start=start, name="column", simd=True) as column:
+        v, x = load(vector, (*place, column)), load(matrix, (*place, row, column))
+        terms = product(k, conjugate(v) if conjugates else v, x)
+        for total, term in zip(totals, terms, strict=True):
+            k.assign(total, total + term)
+    change = named(k, "change", product(k, tau, totals))
+    with k.loop(stop, start=start, name="column") as column:
+        v = load(vector, (*place, column))
+        terms = product(k, v if conjugates else conjugate(v), change)
+        at = (*place, row, column)
+        store(k, matrix, at, difference(load(matrix, at), terms))
+
+
+def reflect_columns(
+    k: KernelBuilder,
+    matrix: Sequence[Buffer],
+    place: Place,
+    columns: Scalar,
+    vector: Sequence[Buffer],
+    start: Scalar,
+    tau: Number,
+    sums: Sequence[Buffer],
+) -> None:
+    """Replace the columns x, from the number `columns` on, by x - tau (v* x) v.
+
+    vector: v, of which the elements from `start` on are used.   sums: memory for a number for each column.
+    """
+    rows, stop = size(matrix[0].shape[-2]), size_of_row(matrix[0])
+    for part in sums:
+        with k.loop(stop, start=columns, name="column") as column:
+            k.store(part, (*place, column), Literal(0.0, part.dtype))
+    with k.loop(rows, start=start, name="row") as row:
+        v = named(k, "v", conjugate(load(vector, (*place, row))))
+        with k.loop(stop, start=columns, name="column") as column:
+            terms = product(k, v, load(matrix, (*place, row, column)))
+            at = (*place, column)
+            store(k, sums, at, [x + y for x, y in zip(load(sums, at), terms, strict=True)])
+    with k.loop(rows, start=start, name="row") as row:
+        v = named(k, "v", product(k, tau, load(vector, (*place, row))))
+        with k.loop(stop, start=columns, name="column") as column:
+            terms = product(k, v, load(sums, (*place, column)))
+            at = (*place, row, column)
+            store(k, matrix, at, difference(load(matrix, at), terms))
