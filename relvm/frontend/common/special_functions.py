@@ -172,6 +172,21 @@ def lgamma(emit: Emit, x: Expr) -> Expr:
     return ops.where(ops.equal(size, math.inf), math.inf, result)
 
 
+def erfcx(emit: Emit, x: Expr) -> Expr:
+    """exp(x * x) * erfc(x), of f64."""
+    square = emit(ops.multiply(x, x))
+    z = emit(ops.divide(-0.5, square))
+    series: Expr = emit(ops.add(ops.multiply(z, 0.0), 1.0))
+    for k in range(_ERFCX_TERMS, 0, -1):
+        series = emit(ops.add(ops.multiply(ops.multiply(series, z), 2.0 * k - 1), 1.0))
+    far = ops.divide(series, ops.multiply(x, math.sqrt(math.pi)))
+    return ops.where(ops.less(x, _ERFCX_FAR), ops.multiply(ops.exp(square), ops.erfc(x)), far)
+
+
+_ERFCX_FAR = 10.0  # above, the asymptotic series is exact to 16 digits
+_ERFCX_TERMS = 10
+
+
 def digamma(emit: Emit, x: Expr) -> Expr:
     """The derivative of the logarithm of the gamma function, by Lanczos's approximation; NaN at its poles."""
     reflects, z, t, log_t, a = _lanczos(emit, x)
@@ -195,18 +210,18 @@ def bessel_i1e(emit: Emit, x: Expr) -> Expr:
     if x.element_type != F64:
         small, large = small[-_I1E_F32_COUNTS[0] :], large[-_I1E_F32_COUNTS[1] :]
     z = emit(ops.abs(x))
-    near = ops.multiply(_chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), small), z)
+    near = ops.multiply(chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), small), z)
     ratio = ops.divide(_number(32.0, x), z)
-    far = ops.divide(_chebyshev(emit, emit(ops.subtract(ratio, 2.0)), large), ops.sqrt(z))
+    far = ops.divide(chebyshev(emit, emit(ops.subtract(ratio, 2.0)), large), ops.sqrt(z))
     return ops.multiply(ops.sign(x), ops.where(ops.less_equal(z, 8.0), near, far))
 
 
 def bessel_i0e(emit: Emit, x: Expr) -> Expr:
     """exp(-|x|) * I0(x), for the modified Bessel function I0 of the first kind."""
     z = emit(ops.abs(x))
-    near = _chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), _I0E_SMALL)
+    near = chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), _I0E_SMALL)
     ratio = ops.divide(_number(32.0, x), z)
-    far = ops.divide(_chebyshev(emit, emit(ops.subtract(ratio, 2.0)), _I0E_LARGE), ops.sqrt(z))
+    far = ops.divide(chebyshev(emit, emit(ops.subtract(ratio, 2.0)), _I0E_LARGE), ops.sqrt(z))
     return ops.where(ops.less_equal(z, 8.0), near, far)
 
 
@@ -238,7 +253,7 @@ def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
     return total
 
 
-def _chebyshev(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:
+def chebyshev(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:
     """Return c_0 / 2 + sum of c_k T_k(x / 2), by Clenshaw's recurrence.
 
     coefficients: c_k, in descending order of k.

@@ -8,9 +8,27 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.common.special_functions import bessel_i0e, bessel_i1e, digamma, erf_inv, hurwitz_zeta, lgamma
+from relvm.frontend.common.bessel_functions import (
+    airy_ai,
+    bessel_j0,
+    bessel_j1,
+    bessel_k0e,
+    bessel_k1e,
+    bessel_y0,
+    bessel_y1,
+)
+from relvm.frontend.common.incomplete_gamma import incomplete_gamma_kernel
+from relvm.frontend.common.special_functions import (
+    bessel_i0e,
+    bessel_i1e,
+    digamma,
+    erf_inv,
+    erfcx,
+    hurwitz_zeta,
+    lgamma,
+)
 from relvm.frontend.torch.ops.elementwise import float_argument, truncated, wide_operands
-from relvm.frontend.torch.registry import Node, converts, refuses
+from relvm.frontend.torch.registry import Node, converts
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr, Tuple
 from relvm.ir.types import TensorType, TupleType
@@ -23,9 +41,10 @@ def _declare(function: Callable[..., Expr], *names: str, in_f64: bool = False) -
     """
 
     @converts(*names)
-    def convert(node: Node, self: Expr) -> Expr:
-        x = float_argument(node, self)
-        return function(node.emit, node.emit(node.cast(x, F64) if in_f64 else x))
+    def convert(node: Node, self: Expr | None = None, x: Expr | None = None) -> Expr:
+        (argument,) = (each for each in (self, x) if each is not None)
+        argument = float_argument(node, argument)
+        return function(node.emit, node.emit(node.cast(argument, F64) if in_f64 else argument))
 
 
 def _digamma(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
@@ -237,10 +256,57 @@ def _mvlgamma(node: Node, self: Expr, p: int) -> Expr:
     return total
 
 
-refuses(
-    "this special function is not supported",
-    *("igamma", "igammac", "special_gammainc", "special_gammaincc", "special_erfcx", "special_log_ndtr"),
-    *("special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1", "special_airy_ai"),
-    *("special_modified_bessel_k0", "special_modified_bessel_k1", "special_spherical_bessel_j0"),
-    *("special_scaled_modified_bessel_k0", "special_scaled_modified_bessel_k1"),
-)
+_declare(bessel_j0, "special_bessel_j0", in_f64=True)
+_declare(bessel_j1, "special_bessel_j1", in_f64=True)
+_declare(bessel_y0, "special_bessel_y0", in_f64=True)
+_declare(bessel_y1, "special_bessel_y1", in_f64=True)
+_declare(bessel_k0e, "special_scaled_modified_bessel_k0", in_f64=True)
+_declare(bessel_k1e, "special_scaled_modified_bessel_k1", in_f64=True)
+_declare(airy_ai, "special_airy_ai", in_f64=True)
+_declare(erfcx, "special_erfcx", in_f64=True)
+
+
+def _unscaled(function: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Return the function without the factor exp(x)."""
+
+    def k(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+        value = emit(ops.multiply(function(emit, x), ops.exp(ops.negative(x))))
+        return ops.where(ops.equal(x, math.inf), 0.0, value)
+
+    return k
+
+
+_declare(_unscaled(bessel_k0e), "special_modified_bessel_k0", in_f64=True)
+_declare(_unscaled(bessel_k1e), "special_modified_bessel_k1", in_f64=True)
+
+
+def _spherical_j0(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    """sin(x) / x"""
+    found = ops.where(ops.equal(x, 0.0), 1.0, ops.divide(ops.sin(x), x))
+    return ops.where(ops.equal(ops.abs(x), math.inf), 0.0, found)
+
+
+_declare(_spherical_j0, "special_spherical_bessel_j0", in_f64=True)
+
+
+def _log_ndtr(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
+    t = emit(ops.multiply(x, math.sqrt(0.5)))
+    scaled = ops.multiply(erfcx(emit, emit(ops.negative(t))), 0.5)
+    tail = ops.subtract(ops.log(scaled), ops.multiply(t, t))
+    return ops.where(ops.less(x, -1.0), tail, ops.log1p(ops.multiply(ops.erfc(t), -0.5)))
+
+
+_declare(_log_ndtr, "special_log_ndtr", in_f64=True)
+
+
+def _declare_incomplete_gamma(*names: str, is_upper: bool) -> None:
+    @converts(*names)
+    def convert(node: Node, self: Expr, other: Expr) -> Expr:
+        shape = node.out_shape()
+        a, x = (node.broadcast(node.emit(node.cast(each, F64)), shape) for each in (self, other))
+        kernel = incomplete_gamma_kernel(node.kernel_name("incomplete_gamma"), a.tensor_type, is_upper=is_upper)
+        return node.call_kernel(kernel, [a, x, node.emit(lgamma(node.emit, a))], [a.tensor_type])
+
+
+_declare_incomplete_gamma("igamma", "special_gammainc", is_upper=False)
+_declare_incomplete_gamma("igammac", "special_gammaincc", is_upper=True)
