@@ -100,7 +100,7 @@ def _fraction(k: KernelBuilder, a: Scalar, x: Scalar, count: Scalar) -> Scalar:
 def _expansion(k: KernelBuilder, a: Scalar, x: Scalar, *, is_upper: bool) -> Scalar:
     """Return the function for large a."""
     mu = k.let("mu", (x - a) / a)
-    powers = (_f64(2 / 3) - mu * (_f64(1 / 2) - mu * (_f64(2 / 5) - mu * _f64(1 / 3))))
+    powers = _f64(2 / 3) - mu * (_f64(1 / 2) - mu * (_f64(2 / 5) - mu * _f64(1 / 3)))
     is_near = k.let("is_near", _call("abs", mu) < _f64(1e-3))
     square = select(is_near, mu * mu * (_f64(1) - mu * powers), _f64(2) * (mu - _call("log", _f64(1) + mu)))
     size = k.let("size", _call("sqrt", square))

@@ -1,7 +1,7 @@
 """Complex numbers: a complex tensor is a tuple of its real and its imaginary part.
 
 Operations that treat both parts alike are converted once for each part.  The formulas of the others are in
-relvm/frontend/stablehlo/ops/complex_math.py.
+relvm/frontend/common/complex_math.py.
 """
 
 from __future__ import annotations

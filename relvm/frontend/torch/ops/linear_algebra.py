@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.common.linear_systems import TriangularSystem, cholesky_kernel, lu_kernel, triangular_solve_kernel
+from relvm.frontend.common.linear_systems import (
+    TriangularSystem,
+    cholesky_kernel,
+    householder_kernel,
+    householder_product_kernel,
+    lu_kernel,
+    triangular_solve_kernel,
+)
 from relvm.frontend.torch.ops.control_flow import check_true
 from relvm.frontend.torch.ops.products import matmul
 from relvm.frontend.torch.ops.shapes import diagonal
 from relvm.frontend.torch.registry import Node, converts, known_int, refuses, shape_of
 from relvm.ir.dtypes import I32, I64
-from relvm.ir.expr import Expr, Shape
-from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import TensorType
+from relvm.ir.expr import Expr, Shape, Tuple
+from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.types import TensorType, TupleType
 
 
 def _swapped(x: Expr) -> Expr:
@@ -329,9 +337,111 @@ def _check_errors(node: Node, info: Expr, api_name: str, *, is_matrix: bool) -> 
     return ()
 
 
+def _packed(node: Node, a: Expr) -> tuple[Expr, Expr]:
+    """Return the QR decomposition of matrices, packed as in LAPACK, and the factors of the reflections."""
+    x = node.emit(a)
+    kernel = householder_kernel(node.kernel_name("qr"), [x.tensor_type])
+    *batch, rows, columns = shape_of(x)
+    factors = TensorType(x.known_element_type, (*batch, dim_op("min", rows, columns)))
+    packed, tau = node.call_kernel(kernel, [x], [x.tensor_type, factors])
+    return packed, tau
+
+
+def _reflections(node: Node, packed: Expr, tau: Expr, columns: AnyDim) -> Expr:
+    """Return the first columns of the product of reflections, which are in the columns of `packed`."""
+    *batch, rows, width = shape_of(packed)
+    if columns != width:
+        width = known_int(width, "the number of columns of a matrix")
+        columns = known_int(columns, "the number of rows of a matrix")
+        if columns > width:
+            zeros = node.full(0, (*batch, rows, columns - width), packed.known_element_type)
+            packed = node.emit(ops.concat(packed, zeros, axis=-1))
+        else:
+            packed = node.emit(ops.slice(packed, begin=(0,), end=(columns,), axes=(-1,)))
+    types = [packed.tensor_type]
+    kernel = householder_product_kernel(node.kernel_name("householder_product"), types, [tau.tensor_type])
+    return node.call_kernel(kernel, [packed, node.emit(tau)], types)
+
+
+@converts("geqrf")
+def _geqrf(node: Node, self: Expr) -> tuple[Expr, Expr]:
+    return _packed(node, self)
+
+
+@converts("linalg_householder_product")
+def _householder_product(node: Node, input: Expr, tau: Expr) -> Expr:
+    return _reflections(node, node.emit(input), tau, shape_of(input)[-1])
+
+
+@converts("ormqr")
+def _ormqr(node: Node, self: Expr, input2: Expr, input3: Expr, left: bool = True, transpose: bool = False) -> Expr:
+    q = node.emit(_reflections(node, node.emit(self), input2, shape_of(self)[-2]))
+    q = node.emit(_swapped(q)) if transpose else q
+    return matmul(node, q, input3) if left else matmul(node, input3, q)
+
+
+def _qr(node: Node, a: Expr, mode: str) -> tuple[Expr, Expr]:
+    packed, tau = _packed(node, a)
+    rows, columns = shape_of(a)[-2:]
+    kept = rows if mode == "complete" else dim_op("min", rows, columns)
+    upper = packed if kept == rows else node.emit(ops.slice(packed, begin=(0,), end=(kept,), axes=(-2,)))
+    at_row, at_column = _numbers(node, upper)
+    r = ops.where(ops.less_equal(at_row, at_column), upper, node.number(0, a.known_element_type))
+    if mode == "r":
+        return node.full(0, (0,), a.known_element_type), r
+    return _reflections(node, packed, tau, kept), r
+
+
+@converts("linalg_qr")
+def _linalg_qr(node: Node, A: Expr, mode: str = "reduced") -> tuple[Expr, Expr]:
+    """By Householder reflections, as in LAPACK."""
+    return _qr(node, A, mode)
+
+
+@converts("qr")
+def _qr_of(node: Node, self: Expr, some: bool = True) -> tuple[Expr, Expr]:
+    return _qr(node, self, "reduced" if some else "complete")
+
+
+_EXPONENTIAL_TERMS = 18  # for 16 digits of matrices with norms up to 1
+
+
+@converts("linalg_matrix_exp", "matrix_exp")
+def _matrix_exp(node: Node, self: Expr) -> Expr:
+    """By a Taylor polynomial of a matrix that is divided by a power of 2, and squaring."""
+    builder = node.importer.builder
+    a = node.emit(self)
+    if shape_of(a)[-1] == 0:
+        return a
+    dtype = a.known_element_type
+    norms = ops.max(ops.sum(ops.abs(a), axes=(-1,)))
+    limit = node.emit(ops.ceil(ops.divide(ops.log(ops.clip(norms, min=1.0)), math.log(2))))
+    scaled = node.emit(ops.divide(a, ops.power(node.number(2.0, dtype), limit)))
+    identity = _identity(node, a)
+    total = identity
+    for k in range(_EXPONENTIAL_TERMS, 0, -1):
+        term = node.emit(matmul(node, scaled, total))
+        total = node.emit(ops.add(identity, ops.divide(term, float(k))))
+    scalar = TensorType(dtype, ())
+
+    def loop(recurse: Expr, k: Expr, power: Expr) -> Expr:
+        go = builder.emit(ops.to_scalar(builder.emit(ops.less(k, limit))))
+
+        def again() -> Expr:
+            square = builder.emit(matmul(node, power, power))
+            return builder.call(recurse, builder.emit(ops.add(k, 1.0)), square)
+
+        return builder.if_(go, again, lambda: Tuple((k, power)))
+
+    names = [("k", scalar), ("power", total.tensor_type)]
+    state = TupleType((scalar, total.tensor_type))
+    function = builder.local_function(names, loop, state, name="squares", recursive=True)
+    return node.items(builder.call(function, node.number(0, dtype), total))[1]
+
+
 refuses(
-    "eigenvalues, singular values and QR decompositions are not supported",
-    *("_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_qr", "linalg_eigvals", "_linalg_eigvals", "geqrf"),
-    *("linalg_householder_product", "ormqr", "linalg_lstsq", "linalg_matrix_exp", "linalg_pinv.atol_rtol_tensor"),
-    *("linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_svd", "linalg_eigh", "svd", "qr"),
+    "eigenvalues and singular values are not supported",
+    *("_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_eigvals", "_linalg_eigvals"),
+    *("linalg_lstsq", "linalg_pinv.atol_rtol_tensor", "linalg_svd", "linalg_eigh", "svd"),
 )
+refuses("decompositions into L D L^T are not supported", "linalg_ldl_factor_ex", "linalg_ldl_solve")
