@@ -179,6 +179,7 @@ class _Program:
                     frozen[i] = examples[i]
         self._plan = plan_outputs(functional)
         self._is_plain = self._plan.is_plain()
+        self._complex = _complex_results(functional)
         self._names = {i: placeholders[i].name for i in frozen}
         self._program = program_of_graph(functional, place, {self._names[i]: array_of(x) for i, x in frozen.items()})
         self._arguments = [
@@ -227,7 +228,7 @@ class _Program:
         if not self._all or self._adjusted:
             passed = list(args)
             for i in self._adjusted:
-                passed[i] = args[i].resolve_conj().resolve_neg().contiguous()
+                passed[i] = _real_elements(args[i].resolve_conj().resolve_neg().contiguous())
             if not self._all:
                 passed = [passed[i] for i in self._arguments]
         try:
@@ -240,6 +241,8 @@ class _Program:
             free.append(function)
         if self._single:
             result = (result,)
+        if self._complex:
+            result = [_complex_elements(x) if i in self._complex else x for i, x in enumerate(result)]
         return result if self._is_plain else self._plan.apply(args, result)
 
     def boxed(self) -> Callable[[list[Any]], Any]:
@@ -256,7 +259,29 @@ class _Program:
 
 def _is_passed_as_it_is(example: Any) -> bool:
     """Return whether tensors like `example` are dense, and their elements are those in memory."""
-    return example.is_contiguous() and not example.is_neg() and not example.is_conj()
+    return example.is_contiguous() and not example.is_neg() and not example.is_complex()
+
+
+def _real_elements(tensor: Any) -> Any:
+    """Return a tensor as it is passed to a program: the parts of complex numbers are in an additional last axis."""
+    import torch
+
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def _complex_elements(tensor: Any) -> Any:
+    """Return the complex tensor whose parts are in the last axis of a tensor."""
+    import torch
+
+    return torch.view_as_complex(tensor)
+
+
+def _complex_results(functional: Any) -> frozenset[int]:
+    """Return the positions of the complex results of a graph."""
+    (end,) = (node for node in functional.graph.nodes if node.op == "output")
+    results = end.args[0] if isinstance(end.args[0], tuple | list) else (end.args[0],)
+    values = [node.meta.get("val") if hasattr(node, "meta") else None for node in results]
+    return frozenset(i for i, value in enumerate(values) if getattr(value, "is_complex", bool)())
 
 
 def _changes_nothing(metadata: Any) -> bool:

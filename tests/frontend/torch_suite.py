@@ -161,9 +161,9 @@ def _array(leaf: Any) -> np.ndarray:
     import ml_dtypes
     import torch
 
-    if leaf.is_complex():
-        raise RelvmUnsupportedError("complex numbers are not supported")
-    plain = leaf.detach().resolve_neg()
+    plain = leaf.detach().resolve_conj().resolve_neg()
+    if plain.is_complex():  # relvm has both parts in an additional last axis
+        plain = torch.view_as_real(plain)
     if plain.dtype == torch.bfloat16:
         return plain.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return plain.numpy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError
 from relvm.ir.dtypes import DType, dtype_of
 
 _DTYPES = {
@@ -10,21 +10,24 @@ _DTYPES = {
     **{28: "u16", 29: "f8e4m3fn", 30: "f8e5m2", 31: "f8e4m3fnuz", 32: "f8e5m2fnuz", 33: "f8e8m0fnu"},
     **{34: "u32", 35: "u64"},
 }
-_COMPLEX = {9: "complex32", 10: "complex64", 11: "complex128"}
+_COMPLEX = {9: "f16", 10: "f32", 11: "f64"}  # complex32, complex64 and complex128, by the dtypes of their parts
+
+
+def is_complex(number: object) -> bool:
+    """Return whether a number of the enumeration ScalarType stands for a complex type."""
+    return number in _COMPLEX
 
 
 def dtype_of_scalar_type(number: object) -> DType:
-    """Return the dtype for a number of the enumeration ScalarType.
+    """Return the dtype for a number of the enumeration ScalarType: of a complex type, the dtype of its parts.
 
     Raises
     ------
-    RelvmUnsupportedError
-        The type is complex.
     RelvmFormatError
         There is no such type.
     """
     if number in _COMPLEX:
-        raise RelvmUnsupportedError(f"complex numbers ({_COMPLEX[number]}) are not supported")
+        return dtype_of(_COMPLEX[number])
     if not isinstance(number, int) or number not in _DTYPES:
         raise RelvmFormatError(f"{number!r} is not a type of elements")
     return dtype_of(_DTYPES[number])

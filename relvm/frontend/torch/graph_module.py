@@ -6,6 +6,7 @@ A graph consists of ATen operators that update nothing in place.  Its nodes have
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,7 @@ def program_of_graph(graph_module: Any, place: str, constants: Mapping[str, np.n
     lifted = _lift_attributes(graph_module, tensors, place)
     for module in graph_module.modules():
         _name_modules(module)
+        _add_sizes(module)
     graph = _read(graph_module, place)
     return Program(
         place,
@@ -107,6 +109,23 @@ def _name_modules(graph_module: Any) -> None:
             node.meta["nn_module_stack"] = {
                 key: (path, kind if isinstance(kind, str) else kind.__qualname__) for key, (path, kind) in stack.items()
             }
+
+
+def _add_sizes(graph_module: Any) -> None:
+    """Replace sums of several sizes, which the serializer does not know, by additions of two."""
+    import torch
+
+    for node in list(graph_module.graph.nodes) if hasattr(graph_module, "graph") else ():
+        if node.target is not getattr(torch, "sym_sum", None):
+            continue
+        with graph_module.graph.inserting_before(node):
+            total, *rest = node.args[0]
+            for each in rest:
+                values = [getattr(x, "meta", {}).get("val", x) for x in (total, each)]
+                total = graph_module.graph.call_function(operator.add, (total, each))
+                total.meta = {**node.meta, "val": values[0] + values[1]}
+        node.replace_all_uses_with(total)
+        graph_module.graph.erase_node(node)
 
 
 def _read(graph_module: Any, place: str) -> Graph:

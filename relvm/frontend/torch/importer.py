@@ -32,6 +32,7 @@ from relvm.errors import (
 )
 from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
+from relvm.frontend.torch.complex_numbers import complex_converter, has_complex_numbers, is_complex_tensor
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
 from relvm.frontend.torch.guards import claim_of_guard
@@ -44,6 +45,7 @@ from relvm.frontend.torch.registry import (
     converter_for,
     import_converters,
     reason_for_refusal,
+    safe_name,
     supported_operators,
     tensor_names,
     view_kind,
@@ -276,17 +278,16 @@ class Importer(SizeContext):
                 reason = self.program.refused.get(path, f"the file contains no tensor {shortened(path)}")
                 self.problems[f"{self.program.place}: {reason}"] = None
                 return None
+            if array.dtype.kind == "c":  # both parts in the last axis
+                array = np.ascontiguousarray(array).view(array.real.dtype).reshape(*array.shape, 2)
             self._constants[path] = as_constant(array, f"{self.program.place}: {shortened(path)}")
         return self._constants[path]
 
     def _parameter_type(self, graph: Graph, name: str) -> TensorType:
         meta = graph.tensors[name]
         dims = [self.parameter_dim(size, f"{name}_dim{axis}") for axis, size in enumerate(meta.get("sizes") or ())]
-        try:
-            return TensorType(dtype_of_scalar_type(meta.get("dtype")), tuple(dims))
-        except RelvmUnsupportedError as error:
-            self.problems[f"{self.program.place}: input {shortened(name)}: {error}"] = None
-            return TensorType(I64, tuple(dims))
+        dims += [2] if is_complex_tensor(graph, name) else []
+        return TensorType(dtype_of_scalar_type(meta.get("dtype")), tuple(dims))
 
     def _results(self, graph: Graph, scope: _Scope) -> list[Expr | None]:
         """Import the main graph.  Return the outputs, and then the new values of changed buffers and inputs."""
@@ -462,10 +463,8 @@ class Importer(SizeContext):
 
     def _convert(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> None:
         convert, functional = _find_converter(target)
-        for output in (*node.outputs, *(argument for _, argument in node.inputs)):
-            for tensor in tensor_names(output):
-                if tensor in graph.tensors:
-                    dtype_of_scalar_type(graph.tensors[tensor].get("dtype"))
+        if has_complex_numbers(graph, node):
+            convert = complex_converter(functional or target, convert)
         if convert is None:
             known = near_matches(target, supported_operators())
             raise RelvmUnsupportedError(reason_for_refusal(target) or f"the operator is not supported{known}")
@@ -478,10 +477,10 @@ class Importer(SizeContext):
             value = self._value(argument, scope)
             if not key:
                 positional.append(value)
-            elif accepted is not None and _safe_name(key) not in accepted:
+            elif accepted is not None and safe_name(key) not in accepted:
                 raise RelvmUnsupportedError(f"the argument {shortened(key)} is not supported")
             else:
-                named[_safe_name(key)] = value
+                named[safe_name(key)] = value
         call = Node(self, graph, node)
         result = convert(call, *positional, **named)
         results = result if isinstance(result, tuple) else (result,)
@@ -555,9 +554,11 @@ class Importer(SizeContext):
         """Return a function that applies the view operator of a node to a tensor other than the node's argument."""
         target = node.target.removeprefix("torch.ops.")
         convert = converter_for(target)
+        if has_complex_numbers(graph, node):
+            convert = complex_converter(target, convert)
         assert convert is not None
         named = {
-            _safe_name(key): self._value(argument, scope) for key, argument in node.inputs[1:] if key not in _IGNORED
+            safe_name(key): self._value(argument, scope) for key, argument in node.inputs[1:] if key not in _IGNORED
         }
         call = Node(self, graph, node)
 
@@ -583,7 +584,7 @@ class Importer(SizeContext):
             raise RelvmTypeError(f"the result is {type_}, expected a tensor")
         meta = graph.tensors[name]
         value = self.cast(value, dtype_of_scalar_type(meta.get("dtype")))
-        sizes = meta.get("sizes") or ()
+        sizes = [*(meta.get("sizes") or ()), *([{"as_int": 2}] if is_complex_tensor(graph, name) else [])]
         if type_.rank is not None and len(sizes) != type_.rank:
             raise RelvmTypeError(f"the result is declared with {len(sizes)} axes, but has type {type_}")
         actual = type_.shape or (None,) * len(sizes)
@@ -643,7 +644,7 @@ class Importer(SizeContext):
             case "as_memory_format" | "as_layout":
                 return content
             case "as_complex":
-                raise RelvmUnsupportedError("complex numbers are not supported")
+                return complex(content["real"], content["imag"])
             case "as_operator":
                 return str(content)
         raise RelvmUnsupportedError(f"an argument of the kind {shortened(kind)} is not supported")
@@ -696,11 +697,6 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
         viewed = f"{parts[0]}.{parts[1].removesuffix('_copy')}.{parts[2]}"
         return (converter_for(viewed) if view_kind(viewed) else None), None
     return None, None
-
-
-def _safe_name(key: str) -> str:
-    """Return the name of the converter's parameter for `key`: a keyword of Python, such as `from`, gets a final _."""
-    return f"{key}_" if key in ("from", "lambda", "import") else key
 
 
 def _flat_outputs(output: Argument) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, expect_type, shortened
 from relvm.frontend.torch.archive import Archive
-from relvm.frontend.torch.element_types import dtype_of_scalar_type
+from relvm.frontend.torch.element_types import dtype_of_scalar_type, is_complex
 from relvm.frontend.torch.limits import MAX_BYTES, MAX_EXPANDED_BYTES, MAX_GUARDS, MAX_JSON_BYTES, MAX_RANK
 from relvm.frontend.torch.program import GraphReader, Program, expect_fields, expect_union, leaf_paths
 from relvm.runtime.file_io import map_file
@@ -198,7 +198,7 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     RelvmFormatError
         The sizes or strides are not valid, or the file is too small.
     RelvmUnsupportedError
-        The dtype is complex or unknown, or the layout is not strided.
+        The dtype is complex32 or unknown, or the layout is not strided.
     """
     sizes, strides = (
         [_number(each, here) for each in dims] for dims in expect_fields(here, meta, sizes=list, strides=list)
@@ -208,11 +208,16 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
         dtype = dtype_of_scalar_type(meta.get("dtype"))
     except RelvmError as error:
         raise type(error)(f"{here}: {error}") from None
+    numpy_dtype = dtype.numpy
+    if is_complex(meta.get("dtype")):
+        if dtype.bits < 32:
+            raise RelvmUnsupportedError(f"{here}: weights of the type complex32 are not supported")
+        numpy_dtype = np.dtype(f"c{2 * dtype.size_bytes}")
     if meta.get("layout", _LAYOUT_STRIDED) != _LAYOUT_STRIDED:
         raise RelvmUnsupportedError(f"{here}: sparse tensors are not supported")
     if len(sizes) != len(strides) or len(sizes) > MAX_RANK or min([*sizes, *strides, offset]) < 0:
         raise RelvmFormatError(f"{here}: the sizes {sizes} and the strides {strides} are not valid")
-    item = dtype.size_bytes
+    item = numpy_dtype.itemsize
     count = math.prod(sizes)
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     if count * item > MAX_BYTES or (count and (last + 1) * item > len(data)):
@@ -225,9 +230,9 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
             f" {MAX_EXPANDED_BYTES:,}"
         )
     if not count:
-        return np.zeros(sizes, dtype.numpy)
+        return np.zeros(sizes, numpy_dtype)
     flat = np.frombuffer(data, np.uint8, len(data) // item * item)
-    flat = flat.view(dtype.numpy) if not dtype.is_bool else flat != 0
+    flat = flat.view(numpy_dtype) if not dtype.is_bool else flat != 0
     array = np.lib.stride_tricks.as_strided(
         flat[offset:], sizes, [stride * item for stride in strides], writeable=False
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.node_context import NodeContext
 from relvm.frontend.torch import ops
 from relvm.frontend.torch.context import ImportContext
-from relvm.frontend.torch.element_types import dtype_of_scalar_type
+from relvm.frontend.torch.element_types import dtype_of_scalar_type, is_complex
 from relvm.frontend.torch.program import Argument, Graph, GraphNode
 from relvm.frontend.torch.promotion import promoted_dtype
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
@@ -30,6 +30,8 @@ Number = bool | int | float | Dim
 _converters: dict[str, Converter] = {}
 _refused: dict[str, str] = {}
 _views: dict[str, bool] = {}
+_complex: dict[str, Converter] = {}
+_by_parts: dict[str, Collection[str]] = {}
 
 
 def converts(*names: str, view: bool = False, may_view: bool = False) -> Callable[[Converter], Converter]:
@@ -53,6 +55,39 @@ def converts(*names: str, view: bool = False, may_view: bool = False) -> Callabl
         return function
 
     return declare
+
+
+def converts_complex(*names: str, view: bool = False) -> Callable[[Converter], Converter]:
+    """Return a decorator that registers the converter of operators for complex arguments or results.
+
+    Each complex argument is a ComplexTensor, and so is each complex result.   names, view: as for `converts`.
+    """
+
+    def declare(function: Converter) -> Converter:
+        for name in map(full_name, names):
+            assert name not in _complex, f"{name} has two converters of complex numbers"
+            _complex[name] = function
+            if view:
+                _views[name] = view
+        return function
+
+    return declare
+
+
+def converts_by_parts(*names: str, values: Collection[str] = ()) -> None:
+    """Declare that operators do the same with the real and the imaginary part of complex tensors.
+
+    values: the names of the arguments whose imaginary part is 0 if they are real.   names: as for `converts`.
+    """
+    _by_parts.update((full_name(name), values) for name in names)
+
+
+def complex_converter_for(name: str) -> tuple[Converter | None, Collection[str] | None]:
+    """Return the converter of an operator for complex numbers, or None, and then `values` of `converts_by_parts`.
+
+    The second item is None if the operator does not do the same with both parts.
+    """
+    return _complex.get(name), _by_parts.get(name)
 
 
 def refuses(reason: str, *names: str) -> None:
@@ -93,7 +128,7 @@ def reason_for_refusal(name: str) -> str:
 
 def supported_operators() -> list[str]:
     """Return the names of the supported operators."""
-    return sorted(_converters)
+    return sorted(_converters.keys() | _complex.keys())
 
 
 def refused_operators() -> dict[str, str]:
@@ -129,7 +164,7 @@ class Node(NodeContext):
         return [name for output in self.node.outputs for name in tensor_names(output)]
 
     def out_dtype(self, index: int = 0) -> DType:
-        """Return the dtype of a result, as the program states it."""
+        """Return the dtype of a result, or of the parts of a complex one, as the program states it."""
         names = self.output_names()
         if index >= len(names):
             raise RelvmFormatError(f"the node has {len(names)} results, expected at least {index + 1}")
@@ -148,6 +183,10 @@ class Node(NodeContext):
         if len(known) != len(shape):
             raise RelvmUnsupportedError("a size of the result is known only when the operator has run")
         return known
+
+    def has_complex_result(self) -> bool:
+        """Return whether the first result is complex."""
+        return is_complex(self.graph.tensors[self.output_names()[0]].get("dtype"))
 
     def update(self, parameter: str, value: Expr) -> None:
         """Replace the elements of a tensor argument by `value`, as the operator does in place."""
@@ -216,6 +255,11 @@ class Node(NodeContext):
 def shape_of(x: Expr) -> tuple[AnyDim, ...]:
     """Return the shape of a tensor, whose rank must be known."""
     return x.tensor_type.known_shape
+
+
+def safe_name(key: str) -> str:
+    """Return the name of the converter's parameter for `key`: a keyword of Python, such as `from`, gets a final _."""
+    return f"{key}_" if key in ("from", "lambda", "import") else key
 
 
 def axis_of(axis: int, rank: int) -> int:

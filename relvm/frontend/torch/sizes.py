@@ -8,6 +8,7 @@ from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.torch.context import ImportContext
+from relvm.frontend.torch.element_types import is_complex
 from relvm.frontend.torch.program import Graph, Program, expect_union
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
 from relvm.ir.expr import Expr, Shape
@@ -68,6 +69,7 @@ class SizeContext(ImportContext):
     def with_expressions(self, graph: Graph, name: str, variable: Expr) -> Expr:
         """Return a parameter with its declared shape.  Sizes that are expressions are checked at run time."""
         shape = self.declared_shape(graph, name)
+        shape += (2,) if is_complex(graph.tensors[name].get("dtype")) else ()
         known = tuple(dim for dim in shape if dim is not None)
         return self.with_shape(variable, known) if len(known) == len(shape) else variable
 

@@ -6,7 +6,7 @@ import inspect
 import textwrap
 
 import relvm.frontend.torch.importer  # noqa: F401  declares all converters
-from relvm.frontend.torch.registry import converter_for, refused_operators, supported_operators
+from relvm.frontend.torch.registry import complex_converter_for, converter_for, refused_operators, supported_operators
 
 
 def as_markdown() -> str:
@@ -17,7 +17,7 @@ def as_markdown() -> str:
         overloads.setdefault(operator, []).append(overload)
     notes: dict[str, list[str]] = {}
     for name in supported_operators():
-        note = " ".join((inspect.getdoc(converter_for(name)) or "").split())
+        note = " ".join((inspect.getdoc(converter_for(name) or complex_converter_for(name)[0]) or "").split())
         if note:
             notes.setdefault(note, []).append(f"`{_shown(name).removesuffix('.default')}`")
     plain = ", ".join(f"`{name}`" for name in sorted(overloads))

@@ -194,7 +194,7 @@ def array_of(tensor: Any) -> np.ndarray:
 
     if not isinstance(tensor, torch.Tensor):
         raise RelvmUnsupportedError(f"objects of the class {type(tensor).__name__} are not supported")
-    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.dtype == torch.complex32:
         raise RelvmUnsupportedError(
             f"tensors of the type {tensor.dtype} and the layout {tensor.layout} are not supported"
         )
@@ -202,7 +202,7 @@ def array_of(tensor: Any) -> np.ndarray:
     if size_bytes > max(MAX_EXPANDED_BYTES, tensor.untyped_storage().nbytes()):
         raise RelvmUnsupportedError(f"a tensor with {size_bytes:,} bytes that expands a smaller one is not supported")
     with unset_fake_temporarily():  # while PyTorch traces
-        plain = tensor.detach().cpu().resolve_neg().contiguous()
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         foreign = {
             torch.bfloat16: ml_dtypes.bfloat16,
             torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn,

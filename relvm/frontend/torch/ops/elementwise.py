@@ -11,7 +11,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.promotion import promoted_dtype
-from relvm.frontend.torch.registry import Node, converts, refuses
+from relvm.frontend.torch.registry import Node, converts
 from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
@@ -719,9 +719,3 @@ def computed_dtype(*values: Any) -> DType:
     """Return the dtype to which values are promoted, or f32 for narrower floats."""
     dtype = promoted_dtype(values)
     return F32 if dtype.is_narrow_float else dtype
-
-
-refuses(
-    "complex numbers are not supported",
-    *("view_as_complex", "view_as_real", "complex", "polar", "imag", "_fft_c2c", "_fft_r2c", "_fft_c2r"),
-)

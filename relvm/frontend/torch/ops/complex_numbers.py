@@ -1,0 +1,371 @@
+"""Operators on complex numbers, and Fourier transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import relvm.ops as ops
+from relvm.errors import RelvmFormatError
+from relvm.frontend.common import complex_math
+from relvm.frontend.common.complex_math import Complex
+from relvm.frontend.common.fourier import Half, transform
+from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
+from relvm.frontend.torch.ops.creation import converted
+from relvm.frontend.torch.ops.products import matmul
+from relvm.frontend.torch.registry import (
+    Node,
+    axis_of,
+    converts_by_parts,
+    converts_complex,
+    known_int,
+    shape_of,
+)
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import Expr
+
+# ---- operators that treat both parts alike ----
+
+converts_by_parts(
+    *("view", "_unsafe_view", "unsafe_view", "reshape", "_reshape_alias", "view_as", "reshape_as"),
+    *("flatten.using_ints",),
+    *("ravel", "unflatten.int", "permute", "transpose.int", "swapaxes", "swapdims", "t", "numpy_T", "mT"),
+    *("movedim.int", "moveaxis.int", "movedim.intlist", "moveaxis.intlist", "expand", "expand_as", "broadcast_to"),
+    *("squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "slice.Tensor", "slice_copy.Tensor", "narrow"),
+    *("select.int", "select_copy.int", "unbind.int", "split.Tensor", "split_with_sizes", "chunk", "as_strided"),
+    *("tensor_split.sections", "tensor_split.indices", "flip", "fliplr", "flipud", "rot90", "roll", "repeat", "tile"),
+    *("repeat_interleave.self_int", "unfold", "diagonal", "diagonal_copy", "linalg_diagonal", "tril", "triu"),
+    *("diag_embed", "diag", "meshgrid", "meshgrid.indexing", "broadcast_tensors", "index_select", "gather"),
+    *("take_along_dim", "take", "index.Tensor", "_unsafe_index.Tensor", "alias", "detach", "clone", "contiguous"),
+    *("lift_fresh_copy", "view_copy", "expand_copy", "alias_copy", "lift_fresh", "pixel_shuffle", "pixel_unshuffle"),
+    *("sum", "sum.dim_IntList", "mean", "mean.dim", "cumsum", "neg", "negative", "positive", "zeros_like", "zeros"),
+    *("new_zeros", "empty_like", "empty.memory_format", "zero", "trace", "masked_select"),
+)
+converts_by_parts(
+    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "_unsafe_index_put"),
+    *("_index_put_impl", "scatter.src", "scatter.value", "scatter_add", "index_add", "index_copy", "masked_scatter"),
+    *("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "where.self", "masked_fill.Scalar"),
+    *("masked_fill.Tensor", "constant_pad_nd", "full", "full_like", "new_full", "fill.Scalar", "fill.Tensor"),
+    *("where.ScalarOther", "where.ScalarSelf", "index_fill.int_Scalar", "index_fill.int_Tensor", "copy"),
+    values=("self", "other", "src", "source", "value", "values", "tensors", "fill_value"),
+)
+
+
+# ---- parts ----
+
+
+@converts_complex("view_as_real", "view_as_real_copy", view=True)
+def _view_as_real(node: Node, self: ComplexTensor) -> Expr:
+    """The last axis contains both parts."""
+    columns = [node.reshaped(part, (*shape_of(part), 1)) for part in (self.real, self.imaginary)]
+    return ops.concat(*columns, axis=-1)
+
+
+@converts_complex("view_as_complex", "view_as_complex_copy", view=True)
+def _view_as_complex(node: Node, self: Expr) -> ComplexTensor:
+    return parts_of(node, self)
+
+
+@converts_complex("complex")
+def _complex(node: Node, real: Expr, imag: Expr) -> ComplexTensor:
+    from relvm.ir.type_rules import broadcast_dims
+
+    shape = broadcast_dims("complex", (shape_of(real), shape_of(imag)))
+    return ComplexTensor(node.broadcast(real, shape), node.broadcast(imag, shape))
+
+
+@converts_complex("polar")
+def _polar(node: Node, abs: Expr, angle: Expr) -> ComplexTensor:
+    real, imaginary = ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
+    return ComplexTensor(node.emit(real), node.emit(imaginary))
+
+
+@converts_complex("real", view=True)
+def _real(node: Node, self: ComplexTensor) -> Expr:
+    return self.real
+
+
+@converts_complex("imag", view=True)
+def _imag(node: Node, self: ComplexTensor) -> Expr:
+    return self.imaginary
+
+
+@converts_complex("conj", "_conj", "_conj_physical", "conj_physical")
+def _conj(node: Node, self: ComplexTensor) -> ComplexTensor:
+    return ComplexTensor(self.real, ops.negative(self.imaginary))
+
+
+@converts_complex("adjoint", "mH", "matrix_H")
+def _adjoint(node: Node, self: ComplexTensor) -> ComplexTensor:
+    rank = len(shape_of(self.real))
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    real, imaginary = (ops.transpose(part, perm=order) for part in (self.real, self.imaginary))
+    return ComplexTensor(real, ops.negative(imaginary))
+
+
+@converts_complex("resolve_conj", "resolve_neg")
+def _resolved(node: Node, self: ComplexTensor) -> ComplexTensor:
+    return self
+
+
+@converts_complex("_to_copy", "to.dtype", "to.dtype_layout", "to.other", "type_as")
+def _to_copy(node: Node, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A real number gets the imaginary part 0.  A complex number loses its imaginary part, or is compared with 0."""
+    return _converted(node, self)
+
+
+@converts_complex("prims.convert_element_type.default")
+def _convert_element_type(node: Node, a: Any, dtype: Any) -> Any:
+    return _converted(node, a)
+
+
+def _converted(node: Node, x: Any) -> Any:
+    dtype = node.out_dtype()
+    if node.has_complex_result():
+        return as_complex(node, x, dtype)
+    if dtype.is_bool:
+        return ops.logical_or(ops.not_equal(x.real, 0), ops.not_equal(x.imaginary, 0))
+    return converted(node, x.real, dtype)
+
+
+# ---- functions ----
+
+
+def _wide(node: Node, x: Any) -> Complex:
+    """Return the parts of a tensor or a number in f64."""
+    found = as_complex(node, x, F64)
+    return node.emit(found.real), node.emit(found.imaginary)
+
+
+def _rounded(node: Node, x: Complex) -> ComplexTensor:
+    """Return a complex tensor with the dtype of the result."""
+    real, imaginary = (node.emit(node.cast(node.emit(part), node.out_dtype())) for part in x)
+    return ComplexTensor(real, imaginary)
+
+
+def _declare(function: Callable[..., Complex], *names: str) -> None:
+    """Declare a function of one complex number."""
+
+    @converts_complex(*names)
+    def convert(node: Node, self: ComplexTensor) -> ComplexTensor:
+        return _rounded(node, function(node, _wide(node, self)))
+
+
+_declare(complex_math.acos, "acos", "arccos")
+_declare(complex_math.acosh, "acosh", "arccosh")
+_declare(complex_math.asin, "asin", "arcsin")
+_declare(complex_math.asinh, "asinh", "arcsinh")
+_declare(complex_math.atan, "atan", "arctan")
+_declare(complex_math.atanh, "atanh", "arctanh")
+_declare(complex_math.cosh, "cosh")
+_declare(complex_math.cosine, "cos")
+_declare(complex_math.exponential, "exp")
+_declare(complex_math.exponential_minus_one, "expm1", "special_expm1")
+_declare(complex_math.log, "log")
+_declare(complex_math.log_plus_one, "log1p", "special_log1p")
+_declare(complex_math.logistic, "sigmoid", "special_expit")
+_declare(complex_math.rsqrt, "rsqrt")
+_declare(complex_math.sign, "sgn")
+_declare(complex_math.sine, "sin")
+_declare(complex_math.sinh, "sinh")
+_declare(complex_math.sqrt, "sqrt")
+_declare(complex_math.square, "square")
+_declare(complex_math.tan, "tan")
+_declare(complex_math.tanh, "tanh")
+
+
+@converts_complex("reciprocal")
+def _reciprocal(node: Node, self: ComplexTensor) -> ComplexTensor:
+    return _rounded(node, complex_math.divide(node, _wide(node, 1), _wide(node, self)))
+
+
+@converts_complex("abs", "absolute")
+def _abs(node: Node, self: ComplexTensor) -> Expr:
+    return node.cast(complex_math.magnitude(node, _wide(node, self)), node.out_dtype())
+
+
+@converts_complex("angle")
+def _angle(node: Node, self: ComplexTensor) -> Expr:
+    real, imaginary = _wide(node, self)
+    return node.cast(node.emit(ops.atan2(imaginary, real)), node.out_dtype())
+
+
+def _scaled(node: Node, y: Any, alpha: Any) -> ComplexTensor:
+    y = as_complex(node, y, node.out_dtype())
+    if alpha == 1:
+        return y
+    if not isinstance(alpha, complex):
+        return ComplexTensor(ops.multiply(y.real, alpha), ops.multiply(y.imaginary, alpha))
+    return _rounded(node, complex_math.multiply(node, _wide(node, y), _wide(node, alpha)))
+
+
+@converts_complex("add.Tensor", "add.Scalar")
+def _add(node: Node, self: Any, other: Any, alpha: Any = 1) -> ComplexTensor:
+    x, y = as_complex(node, self, node.out_dtype()), _scaled(node, other, alpha)
+    return ComplexTensor(ops.add(x.real, y.real), ops.add(x.imaginary, y.imaginary))
+
+
+@converts_complex("sub.Tensor", "sub.Scalar", "subtract.Tensor", "subtract.Scalar")
+def _sub(node: Node, self: Any, other: Any, alpha: Any = 1) -> ComplexTensor:
+    x, y = as_complex(node, self, node.out_dtype()), _scaled(node, other, alpha)
+    return ComplexTensor(ops.subtract(x.real, y.real), ops.subtract(x.imaginary, y.imaginary))
+
+
+@converts_complex("rsub.Tensor", "rsub.Scalar")
+def _rsub(node: Node, self: Any, other: Any, alpha: Any = 1) -> ComplexTensor:
+    return _sub(node, other, self, alpha)
+
+
+@converts_complex("mul.Tensor", "mul.Scalar", "multiply.Tensor", "multiply.Scalar")
+def _mul(node: Node, self: Any, other: Any) -> ComplexTensor:
+    """A real factor multiplies both parts."""
+    dtype = node.out_dtype()
+    for x, y in ((self, other), (other, self)):
+        if isinstance(x, ComplexTensor) and not isinstance(y, ComplexTensor | complex):
+            factor = node.emit(node.number(y, dtype))
+            real, imaginary = as_complex(node, x, dtype).real, as_complex(node, x, dtype).imaginary
+            return ComplexTensor(ops.multiply(real, factor), ops.multiply(imaginary, factor))
+    return _rounded(node, complex_math.multiply(node, _wide(node, self), _wide(node, other)))
+
+
+@converts_complex("div.Tensor", "div.Scalar", "divide.Tensor", "divide.Scalar", "true_divide.Tensor")
+def _div(node: Node, self: Any, other: Any) -> ComplexTensor:
+    """A real divisor divides both parts."""
+    if not isinstance(other, ComplexTensor | complex):
+        x, divisor = as_complex(node, self, node.out_dtype()), node.emit(node.number(other, node.out_dtype()))
+        return ComplexTensor(ops.divide(x.real, divisor), ops.divide(x.imaginary, divisor))
+    return _rounded(node, complex_math.divide(node, _wide(node, self), _wide(node, other)))
+
+
+@converts_complex("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
+def _pow(node: Node, self: Any, exponent: Any) -> ComplexTensor:
+    if exponent == 2 and not isinstance(exponent, Expr):
+        return _rounded(node, complex_math.square(node, _wide(node, self)))
+    return _rounded(node, complex_math.power(node, _wide(node, self), _wide(node, exponent)))
+
+
+def _same(node: Node, self: Any, other: Any) -> Expr:
+    (a, b), (c, d) = _wide(node, self), _wide(node, other)
+    return node.emit(ops.logical_and(ops.equal(a, c), ops.equal(b, d)))
+
+
+@converts_complex("eq.Tensor", "eq.Scalar")
+def _eq(node: Node, self: Any, other: Any) -> Expr:
+    return _same(node, self, other)
+
+
+@converts_complex("ne.Tensor", "ne.Scalar")
+def _ne(node: Node, self: Any, other: Any) -> Expr:
+    return ops.logical_not(_same(node, self, other))
+
+
+@converts_complex("isfinite")
+def _isfinite(node: Node, self: ComplexTensor) -> Expr:
+    return ops.logical_and(ops.is_finite(self.real), ops.is_finite(self.imaginary))
+
+
+@converts_complex("isnan")
+def _isnan(node: Node, self: ComplexTensor) -> Expr:
+    return ops.logical_or(ops.not_equal(self.real, self.real), ops.not_equal(self.imaginary, self.imaginary))
+
+
+@converts_complex("isinf")
+def _isinf(node: Node, self: ComplexTensor) -> Expr:
+    real, imaginary = (ops.equal(ops.abs(part), math.inf) for part in (self.real, self.imaginary))
+    return ops.logical_or(real, imaginary)
+
+
+@converts_complex("isreal")
+def _isreal(node: Node, self: ComplexTensor) -> Expr:
+    return ops.equal(self.imaginary, 0)
+
+
+def _product(node: Node, x: Any, y: Any) -> ComplexTensor:
+    """Return the matrix product: four products of the parts."""
+    dtype = node.out_dtype()
+    a, b = as_complex(node, x, dtype), as_complex(node, y, dtype)
+
+    def product(x: Expr, y: Expr) -> Expr:
+        return node.emit(matmul(node, node.emit(x), node.emit(y)))
+
+    real = ops.subtract(product(a.real, b.real), product(a.imaginary, b.imaginary))
+    return ComplexTensor(real, ops.add(product(a.real, b.imaginary), product(a.imaginary, b.real)))
+
+
+@converts_complex("mm", "bmm")
+def _mm(node: Node, self: Any, mat2: Any) -> ComplexTensor:
+    return _product(node, self, mat2)
+
+
+@converts_complex("matmul", "linalg_matmul")
+def _matmul(node: Node, self: Any, other: Any) -> ComplexTensor:
+    return _product(node, self, other)
+
+
+@converts_complex("mv")
+def _mv(node: Node, self: Any, vec: Any) -> ComplexTensor:
+    return _product(node, self, vec)
+
+
+@converts_complex("dot")
+def _dot(node: Node, self: Any, tensor: Any) -> ComplexTensor:
+    return _product(node, self, tensor)
+
+
+@converts_complex("vdot")
+def _vdot(node: Node, self: Any, other: Any) -> ComplexTensor:
+    return _product(node, _conj(node, as_complex(node, self, node.out_dtype())), other)
+
+
+# ---- Fourier transforms ----
+
+
+def _fourier(
+    node: Node, x: Complex, dims: Sequence[int], normalization: int, *, inverse: bool, last: int = 0, half: Half = ""
+) -> Complex:
+    """Return the transform along axes.
+
+    normalization: 0 for no scale, 1 for 1 / sqrt(n), 2 for 1 / n.
+    last: the number of points of the last of the axes, if only half of them are given.
+    half: as for `transform`, of the last of the axes, which is the first to be transformed if half of the result is
+        needed, and else the last one.
+    """
+    rank = len(shape_of(x[0]))
+    axes = [axis_of(dim, rank) for dim in dims]
+    order = axes[::-1] if half == "result" else axes
+    total = 1
+    for axis in order:
+        is_half = axis == axes[-1] and half
+        given = known_int(shape_of(x[0])[axis], "the number of points of a Fourier transform")
+        count = last if is_half and half == "operand" else given
+        if is_half and half == "operand" and given != count // 2 + 1:
+            needed = count // 2 + 1
+            if given < needed:
+                raise RelvmFormatError(f"the axis {axis} has the size {given}, expected {needed}")
+            x = tuple(node.emit(ops.slice(part, begin=(0,), end=(needed,), axes=(axis,))) for part in x)  # type: ignore[assignment]
+        x = transform(node, x, axis, count, inverse=inverse, half=half if is_half else "")
+        total *= count
+    wanted = (1.0, total**-0.5, 1 / max(total, 1))[normalization] if total else 1.0
+    factor = wanted * (total if inverse else 1)
+    if abs(factor - 1) > 1e-15:
+        x = tuple(node.emit(ops.multiply(part, factor)) for part in x)  # type: ignore[assignment]
+    return x
+
+
+@converts_complex("_fft_c2c")
+def _fft_c2c(node: Node, self: ComplexTensor, dim: Sequence[int], normalization: int, forward: bool) -> ComplexTensor:
+    return _rounded(node, _fourier(node, _wide(node, self), dim, normalization, inverse=not forward))
+
+
+@converts_complex("_fft_r2c")
+def _fft_r2c(node: Node, self: Expr, dim: Sequence[int], normalization: int, onesided: bool) -> ComplexTensor:
+    half: Half = "result" if onesided else ""
+    return _rounded(node, _fourier(node, _wide(node, self), dim, normalization, inverse=False, half=half))
+
+
+@converts_complex("_fft_c2r")
+def _fft_c2r(node: Node, self: ComplexTensor, dim: Sequence[int], normalization: int, last_dim_size: Any) -> Expr:
+    last = known_int(last_dim_size, "the number of points of a Fourier transform")
+    x = _fourier(node, _wide(node, self), dim, normalization, inverse=True, last=last, half="operand")
+    return node.cast(x[0], node.out_dtype())
