@@ -57,7 +57,7 @@ converts_by_parts(
 
 @converts_complex("view_as_real", "view_as_real_copy", view=True)
 def _view_as_real(node: Node, self: ComplexTensor) -> Expr:
-    """The last axis contains both parts."""
+    """Returns the parts in the last axis, which is how relvm stores complex numbers."""
     columns = [node.reshaped(part, (*shape_of(part), 1)) for part in (self.real, self.imaginary)]
     return ops.concat(*columns, axis=-1)
 
@@ -111,7 +111,7 @@ def _resolved(node: Node, self: ComplexTensor) -> ComplexTensor:
 
 @converts_complex("_to_copy", "to.dtype", "to.dtype_layout", "to.other", "type_as")
 def _to_copy(node: Node, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """A real number gets the imaginary part 0.  A complex number loses its imaginary part, or is compared with 0."""
+    """Converts a real number with the imaginary part 0, and a complex number to a real one by dropping this part."""
     return _converted(node, self)
 
 
@@ -219,7 +219,7 @@ def _rsub(node: Node, self: Any, other: Any, alpha: Any = 1) -> ComplexTensor:
 
 @converts_complex("mul.Tensor", "mul.Scalar", "multiply.Tensor", "multiply.Scalar")
 def _mul(node: Node, self: Any, other: Any) -> ComplexTensor:
-    """A real factor multiplies both parts."""
+    """Multiplies both parts, if a factor is real."""
     dtype = node.out_dtype()
     for x, y in ((self, other), (other, self)):
         if isinstance(x, ComplexTensor) and not isinstance(y, ComplexTensor | complex):
@@ -231,7 +231,7 @@ def _mul(node: Node, self: Any, other: Any) -> ComplexTensor:
 
 @converts_complex("div.Tensor", "div.Scalar", "divide.Tensor", "divide.Scalar", "true_divide.Tensor")
 def _div(node: Node, self: Any, other: Any) -> ComplexTensor:
-    """A real divisor divides both parts."""
+    """Divides both parts, if the divisor is real."""
     if not isinstance(other, ComplexTensor | complex):
         x, divisor = as_complex(node, self, node.out_dtype()), node.emit(node.number(other, node.out_dtype()))
         return ComplexTensor(ops.divide(x.real, divisor), ops.divide(x.imaginary, divisor))

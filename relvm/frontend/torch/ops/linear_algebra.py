@@ -21,7 +21,7 @@ from relvm.frontend.torch.ops.control_flow import check_true
 from relvm.frontend.torch.ops.products import matmul
 from relvm.frontend.torch.ops.shapes import diagonal
 from relvm.frontend.torch.registry import Node, converts, known_int, refuses, shape_of
-from relvm.ir.dtypes import I32, I64
+from relvm.ir.dtypes import F64, I32, I64
 from relvm.ir.expr import Expr, Shape, Tuple
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.types import TensorType, TupleType
@@ -394,7 +394,7 @@ def _qr(node: Node, a: Expr, mode: str) -> tuple[Expr, Expr]:
 
 @converts("linalg_qr")
 def _linalg_qr(node: Node, A: Expr, mode: str = "reduced") -> tuple[Expr, Expr]:
-    """By Householder reflections, as in LAPACK."""
+    """Uses Householder reflections, as LAPACK."""
     return _qr(node, A, mode)
 
 
@@ -408,11 +408,11 @@ _EXPONENTIAL_TERMS = 18  # for 16 digits of matrices with norms up to 1
 
 @converts("linalg_matrix_exp", "matrix_exp")
 def _matrix_exp(node: Node, self: Expr) -> Expr:
-    """By a Taylor polynomial of a matrix that is divided by a power of 2, and squaring."""
+    """Evaluates a Taylor polynomial in f64 for the matrix divided by a power of 2, and squares the result."""
     builder = node.importer.builder
-    a = node.emit(self)
-    if shape_of(a)[-1] == 0:
-        return a
+    if shape_of(self)[-1] == 0:
+        return self
+    a = node.emit(node.cast(self, F64))
     dtype = a.known_element_type
     norms = ops.max(ops.sum(ops.abs(a), axes=(-1,)))
     limit = node.emit(ops.ceil(ops.divide(ops.log(ops.clip(norms, min=1.0)), math.log(2))))
