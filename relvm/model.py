@@ -484,7 +484,7 @@ def load_model(
         `script`, or a module.
     dims
         The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
-        `from_onnx`).
+        `from_onnx`).  For a .pt2 file, integers by the names of symbols (see `from_pt2`).
     weights
         Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
         the input of the same name.  In a .pt2 file, it replaces the parameter, buffer or constant of the same name.  In

@@ -253,7 +253,7 @@ def test_scripts_and_modules_are_loaded() -> None:
     assert pickle.loads(pickle.dumps(model))([3]).tolist() == [6]
     weighted = relvm.load_model(module, weights={"w": np.float32([2, 3])}, exec_mode="bytecode", target="numpy")
     assert weighted([1, 2]).tolist() == [2, 6]
-    with pytest.raises(RelvmArgumentError, match="dims: n: only an ONNX model accepts dims"):
+    with pytest.raises(RelvmArgumentError, match=r"dims: n: only an ONNX model and a \.pt2 file accept dims"):
         relvm.load_model(double, dims={"n": 3})
 
 

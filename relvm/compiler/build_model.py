@@ -137,7 +137,9 @@ def build_program(
         expected = "a path, the bytes of an .onnx file, an onnx.ModelProto, a function with @script, or a module"
         raise RelvmTypeError(f"model: expected {expected}, got {type(program).__name__}")
     if dims:
-        raise RelvmArgumentError(f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the program instead")
+        raise RelvmArgumentError(
+            f"dims: {', '.join(dims)}: only an ONNX model and a .pt2 file accept dims; edit the program instead"
+        )
     if weights is not None:
         module = bind_weights(module, weights, function=function)
     return build(module, exec_mode, target), module

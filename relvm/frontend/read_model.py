@@ -30,7 +30,7 @@ def read_model(
         The path of the file; the bytes of an .onnx file, of a portable artifact of StableHLO or of a .pt2 file; or an
         onnx.ModelProto.  A file that contains a portable artifact can have any suffix.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+        Sizes of symbolic dimensions of an ONNX model or a .pt2 file, as for `from_onnx` and `from_pt2`.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace initializers and inputs
         of an ONNX model, as for `from_onnx`; parameters, buffers and constants of a .pt2 file, as for `from_pt2`; or
@@ -45,7 +45,7 @@ def read_model(
     RelvmFormatError
         The suffix is not .onnx, .relvm, .mlir or .pt2, or the file is not a regular file, not valid text or damaged.
     RelvmArgumentError
-        `dims` is given for another file than an ONNX model.
+        `dims` is given for a .relvm or .mlir file.
     RelvmError
         The errors of `from_onnx`, `from_stablehlo`, `from_pt2` and `bind_weights`.
     """
@@ -56,19 +56,14 @@ def read_model(
     if is_exported_program(model):
         from relvm.frontend.torch import from_pt2
 
-        if dims:
-            raise RelvmArgumentError(
-                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; an exported program gets its symbolic sizes"
-                " from its inputs"
-            )
-        return from_pt2(model, weights=weights)
+        return from_pt2(model, dims=dims, weights=weights)
     if is_stablehlo(model):
         from relvm.frontend.stablehlo import from_stablehlo
 
         if dims:
             raise RelvmArgumentError(
-                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; a StableHLO program gets its unknown sizes"
-                " from its inputs"
+                f"dims: {', '.join(dims)}: only an ONNX model and a .pt2 file accept dims; a StableHLO program gets its"
+                " unknown sizes from its inputs"
             )
         module = from_stablehlo(model)
         return module if weights is None else bind_weights(module, weights, function=function)
@@ -78,7 +73,8 @@ def read_model(
 
         if dims:
             raise RelvmArgumentError(
-                f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the sizes in {path} instead"
+                f"dims: {', '.join(dims)}: only an ONNX model and a .pt2 file accept dims; edit the sizes in {path}"
+                " instead"
             )
         module = parse_module(read_text(path), str(path))
         return module if weights is None else bind_weights(module, weights, function=function)

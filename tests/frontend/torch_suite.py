@@ -184,7 +184,9 @@ def difference(found: list[Any], expected: list[Any]) -> str:
             differs = x != y
         else:
             x, y = x.astype(np.float64), y.astype(np.float64)
-            differs = ~np.isclose(x, y, rtol=1e-3, atol=1e-4, equal_nan=True)
+            largest = np.abs(y, where=np.isfinite(y), out=np.zeros_like(y)).max(initial=0)
+            atol = max(1e-4, 1e-6 * largest)  # sums of f32 have rounding errors relative to their largest terms
+            differs = ~np.isclose(x, y, rtol=1e-3, atol=atol, equal_nan=True)
         if differs.any():
             return f"{x[differs][:3]}, expected {y[differs][:3]} ({differs.sum()} of {differs.size} elements)"
     return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -77,6 +77,7 @@ class _Unimported(Exception):
 def from_pt2(
     model: str | os.PathLike[str] | bytes,
     *,
+    dims: Mapping[str, Any] | None = None,
     weights: Weights | str | os.PathLike[str] | None = None,
     name: str = "model",
 ) -> Module:
@@ -86,6 +87,8 @@ def from_pt2(
     ----------
     model
         The path of a file that torch.export.save wrote, or its contents.
+    dims
+        Sizes of symbolic dimensions, by the names of the symbols in the program, such as `s77`.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace parameters, buffers and
         constants of the program, by their names in the PyTorch module, such as `layers.0.weight`.
@@ -107,6 +110,8 @@ def from_pt2(
         The file is damaged, or is not an exported program.
     RelvmUnsupportedError
         relvm does not support some operators or weights.  The message lists up to 100 of them.
+    RelvmArgumentError
+        The program does not have a symbol in `dims`, or a value is not a size or outside the range of its symbol.
     RelvmNameError, RelvmTypeError, RelvmShapeError
         A weight does not exist in the program, or has another type; or the types of a node do not fit together.
 
@@ -118,7 +123,7 @@ def from_pt2(
     with resources("from_pt2"):
         with _malformed_at(place):
             program = read_program(model, name)
-        return import_program(with_weights(program, weights))
+        return import_program(with_weights(program, weights), dims)
 
 
 def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | None) -> Program:
@@ -138,10 +143,10 @@ def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | N
     return replace(program, tensors=tensors, refused={k: v for k, v in program.refused.items() if k not in found})
 
 
-def import_program(program: Program) -> Module:
-    """Import a program that a reader has read.  The errors are those of `from_pt2`."""
+def import_program(program: Program, dims: Mapping[str, Any] | None = None) -> Module:
+    """Import a program that a reader has read.   dims and the errors: as for `from_pt2`."""
     with _malformed_at(program.place):
-        return Importer(program).module()
+        return Importer(program, dims or {}).module()
 
 
 @contextmanager
@@ -170,8 +175,8 @@ class _Scope:
 class Importer(SizeContext):
     """The import of one program."""
 
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, dims: Mapping[str, Any]) -> None:
+        super().__init__(program, dims)
         self._scope = _Scope({}, {})
         self._position = 0
         self._constants: dict[str, Constant] = {}
@@ -184,6 +189,7 @@ class Importer(SizeContext):
         self.builder.place = program.place
         graph, scope = program.graph, _Scope({}, _last_uses(program.graph))
         params, constants, inputs = self._inputs(graph)
+        self.expect_known_dims()
         attributes = self.bounds()
         with self.builder.function("main", params) as variables:
             self.bind_symbols()

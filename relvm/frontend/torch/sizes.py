@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import is_complex
 from relvm.frontend.torch.program import Graph, Program, expect_union
@@ -27,10 +27,12 @@ class SizeContext(ImportContext):
     sizes: the value of each symbol that is known in the current block.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, dims: Mapping[str, Any]) -> None:
         super().__init__(program)
         self.problems: dict[str, None] = {}
-        self.sizes: MutableMapping[str, AnyDim] = {}
+        self._fixed = {symbol: _fixed_size(program, symbol, size) for symbol, size in dims.items()}
+        self._symbols: dict[str, None] = {}  # those of parameters
+        self.sizes: MutableMapping[str, AnyDim] = dict(self._fixed)
         self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
 
     def parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
@@ -39,14 +41,24 @@ class SizeContext(ImportContext):
         if kind == "as_int":
             return _plain_int(content)
         call = parse_expression(content["expr_str"])
+        self._symbols.update(dict.fromkeys(symbols_of(call)))
         if call.name == "Symbol":
             symbol = symbols_of(call)[0]
             if symbol not in self.sizes:
                 self.sizes[symbol] = self.new_dim(identifier(symbol), signed=signed)
             return self.sizes[symbol]
+        if all(symbol in self._fixed for symbol in symbols_of(call)):
+            return as_size(call, self.sizes)
         dim = self.new_dim(identifier(stem), signed=signed)
         self._parameter_dims.append((call, dim, stem))
         return dim
+
+    def expect_known_dims(self) -> None:
+        """Raise RelvmArgumentError if a size is given for a symbol that no parameter has."""
+        for symbol in self._fixed:
+            if symbol not in self._symbols:
+                known = ", ".join(self._symbols) or "none"
+                raise RelvmArgumentError(f"dims: unknown dimension {shortened(symbol)}; the model has {known}")
 
     def bind_symbols(self) -> None:
         """Solve for the symbols that occur only in expressions, and check their ranges at run time."""
@@ -123,6 +135,21 @@ class SizeContext(ImportContext):
         content = size.get("as_expr")
         call = parse_expression(content["expr_str"]) if isinstance(content, dict) else None
         return symbols_of(call)[0] if call is not None and call.name == "Symbol" else ""
+
+
+def _fixed_size(program: Program, symbol: str, size: Any) -> int:
+    """Return a size that the user gives a symbol, after checking it."""
+    if type(size) is not int or size < 0:
+        raise RelvmArgumentError(
+            f"dims: {shortened(symbol)} is {shortened(repr(size))}, expected a size; the range of a symbol is part of"
+            " an exported program"
+        )
+    low, high = program.ranges.get(symbol, (None, None))
+    if low is not None and size < low > _SMALLEST_CHECKED:
+        raise RelvmArgumentError(f"dims: {symbol} is {size}, expected at least {low}")
+    if high is not None and size > high:
+        raise RelvmArgumentError(f"dims: {symbol} is {size}, expected at most {high}")
+    return size
 
 
 def _plain_int(value: Any) -> int:
