@@ -31,7 +31,7 @@ from relvm.numpy_dtypes import tensor_dtype_row
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
-from relvm.tables import DTYPES
+from relvm.tables import BUILTIN_PREFIX, DTYPES
 
 _WHEEL_NAME = re.compile(r"([A-Za-z0-9]+([._][A-Za-z0-9]+)*)-([0-9A-Za-z.+!]+)-py3-none-any\.whl")
 _LOCAL = r"(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
@@ -135,7 +135,8 @@ def bundle(
 def _package_files(executable: Executable, title: str, function: str) -> dict[str, bytes]:
     """Return the files of the package by name."""
     if function not in executable.functions:
-        raise RelvmNameError(f"bundle: no function {function}{known_names(function, list(executable.functions))}")
+        names = [name for name in executable.functions if not name.startswith(BUILTIN_PREFIX)]
+        raise RelvmNameError(f"bundle: no function {function}{known_names(function, names)}")
     if executable.unsupported_reason and not executable.is_trusted:
         raise RelvmUnsupportedError(
             "bundle: the executable contains native code from another machine or user, which the package would run;"

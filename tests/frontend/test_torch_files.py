@@ -19,6 +19,7 @@ import pytest
 import relvm
 from relvm import vm
 from relvm.errors import (
+    RelvmArgumentError,
     RelvmError,
     RelvmFormatError,
     RelvmNameError,
@@ -185,12 +186,40 @@ def test_descriptions_of_weights_that_make_no_sense(change: dict[str, Any]) -> N
         from_pt2(changed(damage, WEIGHTS))
 
 
-def test_complex_weights_are_refused() -> None:
+def test_complex_weights_of_16_bits_are_refused() -> None:
     def is_complex(value: Any) -> None:
-        value["config"]["layers.0.weight"]["tensor_meta"]["dtype"] = 10
+        value["config"]["layers.0.weight"]["tensor_meta"]["dtype"] = 9
 
-    with pytest.raises(RelvmUnsupportedError, match=r"complex numbers \(complex64\) are not supported"):
+    with pytest.raises(RelvmUnsupportedError, match="weights of the type complex32 are not supported"):
         from_pt2(changed(is_complex, WEIGHTS))
+
+
+# ---- sizes ----
+
+
+def test_symbolic_sizes_can_be_fixed() -> None:
+    path = FOLDER / "sizes.pt2"
+    (main,) = (function for function in from_pt2(path, dims={"s2": 3}).functions if function.name == "main")
+    assert [str(param.type) for param in main.params] == ["f32[6, 4]", "i64[12]"]
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ({"batch": 3}, "unknown dimension batch; the model has s40"),
+        ({"s40": 65}, "dims: s40 is 65, expected at most 64"),
+        ({"s40": (1, 4)}, r"dims: s40 is \(1, 4\), expected a size"),
+    ],
+)
+def test_sizes_that_cannot_be_given(dims: dict[str, Any], message: str) -> None:
+    with pytest.raises(RelvmArgumentError, match=message):
+        from_pt2(FOLDER / "cnn.core.pt2", dims=dims)
+
+
+def test_a_module_does_not_depend_on_the_folder_of_its_file(tmp_path: Path) -> None:
+    copy = tmp_path / "mlp.pt2"
+    copy.write_bytes((FOLDER / "mlp.pt2").read_bytes())
+    assert vm.build(from_pt2(copy)).to_bytes() == vm.build(from_pt2(FOLDER / "mlp.pt2")).to_bytes()
 
 
 # ---- graphs ----

@@ -52,6 +52,43 @@ class Cnn(nn.Module):
         return {"scores": self.head(x.flatten(1)), "features": x}
 
 
+class Spectra(nn.Module):
+    """A complex weight, rotary positions, and Fourier transforms: short, factored, and of a prime length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("filter", torch.polar(torch.linspace(0.5, 1.5, 6), torch.linspace(-1, 1, 6)))
+
+    def forward(self, x, signal):
+        spectrum = torch.fft.rfft(x, dim=1) * self.filter
+        turned = torch.view_as_complex(x.reshape(x.shape[0], 5, 2)) * self.filter[:5]
+        turned = turned.clone()
+        turned[0] = 1 - 2j
+        long = torch.fft.fft(signal)
+        prime = torch.fft.irfft(torch.fft.rfft(signal[:269], norm="ortho"), n=269, norm="ortho")
+        return {
+            "filtered": torch.fft.irfft(spectrum, n=10, dim=1),
+            "size": spectrum.abs(),
+            "turned": turned,
+            "rows": torch.stack([turned.conj(), turned.exp()]).sum(0),
+            "long": long[::7],
+            "prime": prime,
+        }
+
+
+class Special(nn.Module):
+    """Bessel, Airy and incomplete gamma functions, and a QR decomposition."""
+
+    def forward(self, x, a):
+        special = torch.special
+        names = (
+            *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"),
+            *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "erfcx", "log_ndtr"),
+        )
+        found = [getattr(special, name)(x) for name in names]
+        return *found, special.gammainc(a, x.abs()), special.gammaincc(a, x.abs()), *torch.linalg.qr(x.reshape(-1, 4))
+
+
 class Transformer(nn.Module):
     """A decoder block with a causal mask, rotary positions and a tied output."""
 
@@ -166,6 +203,15 @@ def _batch(*shapes: tuple[int, ...]) -> Callable[[torch.Generator], tuple[torch.
     return lambda generator: tuple(torch.randn(shape, generator=generator) for shape in shapes)
 
 
+def _spectra(batch: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randn(batch, 10, generator=g), torch.randn(630, generator=g))
+
+
+def _special(g: torch.Generator) -> tuple[torch.Tensor, ...]:
+    x = torch.tensor([-30, -6, -2.5, -1, -0.1, 0, 0.05, 0.7, 1.9, 2.2, 4.9, 5.5, 8, 11, 40, 150.0])
+    return x, torch.tensor([0.3, 8, 2, 1.5, 0.1, 1, 2, 0.5, 2, 3, 9, 1, 7, 12, 30, 2e4])
+
+
 def _sizes(n: int) -> Callable[[torch.Generator], tuple[Any, ...]]:
     return lambda g: (torch.randn(n, 4, generator=g), {"a": torch.randint(0, 9, (2 * n,), generator=g)})
 
@@ -200,6 +246,8 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
         [_batch((2, 1, 16)), lambda g: (torch.randn(3, 1, 16, generator=g) * 0.1,)],
         ({0: Dim("batch", max=8)},),
     ),
+    "spectra": (Spectra(), [_spectra(2), _spectra(3)], ({0: Dim("batch", max=64)}, None)),
+    "special": (Special(), [_special], None),
     "state": (State(), [lambda g: (torch.ones(2, 3), torch.tensor([1, 3]))], None),
     "sizes": (Sizes(), [_sizes(6), _sizes(4)], ({0: 2 * Dim("m", min=2)}, {"a": {0: 4 * Dim("m", min=2)}})),
     "lstm": (Lstm(), [_batch((3, 5, 3))], None),
@@ -211,6 +259,8 @@ def _arrays(prefix: str, tree: Any) -> dict[str, np.ndarray]:
     found = {}
     for at, leaf in enumerate(torch.utils._pytree.tree_leaves(tree)):
         value = leaf.detach() if isinstance(leaf, torch.Tensor) else torch.tensor(leaf)
+        if value.is_complex():  # both parts are in an additional last axis
+            value = torch.view_as_real(value.resolve_conj())
         found[f"{prefix}{at}"] = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy().copy()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -30,6 +31,7 @@ class ImportContext(ModuleContext):
         self.program = program
         self.node: GraphNode | None = None
         self.here = program.place
+        self._file = os.path.basename(program.place)
 
     @abstractmethod
     def declared_shape(self, graph: Graph, name: str) -> tuple[AnyDim | None, ...]:
@@ -47,7 +49,11 @@ class ImportContext(ModuleContext):
         """
 
     def place_of_node(self) -> str:
-        return self.here
+        return self.stored(self.here)
+
+    def stored(self, place: str) -> str:
+        """Return a place as it is stored in the module: without the folder of the file, which can differ."""
+        return self._file + place.removeprefix(self.program.place) if place.startswith(self.program.place) else place
 
     def cast(self, x: Expr, dtype: DType) -> Expr:
         """Return a tensor converted to a dtype.  Return it unchanged if it has this dtype.
@@ -72,7 +78,7 @@ class ImportContext(ModuleContext):
         RelvmShapeError
             The relation is false for all values of the sizes.
         """
-        claim = SizeClaim(relation, left, right, f"{self.here}: {message}")
+        claim = SizeClaim(relation, left, right, f"{self.place_of_node()}: {message}")
         if claim.needs_check():
             args = (DimValue(left), DimValue(right), String(claim.message))
             self.builder.emit(BuiltinCall(f"check_{relation}", args, type=VOID))

@@ -186,7 +186,7 @@ class Importer(SizeContext):
     def module(self) -> Module:
         """Return the module of the program."""
         program = self.program
-        self.builder.place = program.place
+        self.builder.place = self.stored(program.place)
         graph, scope = program.graph, _Scope({}, _last_uses(program.graph))
         params, constants, inputs = self._inputs(graph)
         self.expect_known_dims()
@@ -417,7 +417,7 @@ class Importer(SizeContext):
         where = ", ".join(filter(None, (line.removesuffix(":1"), node.module and f"module {node.module}")))
         here = f"{place}: {shortened(node.name) or 'a node'} ({shortened(target)}{f', {where}' if where else ''})"
         before = self.builder.place, self.node, self.here
-        self.builder.place, self.node, self.here = line or here, node, here
+        self.builder.place, self.node, self.here = line or self.stored(here), node, here
         try:
             if not self._import_scalar(node, graph, scope, target):
                 self._convert(node, graph, scope, target)
@@ -469,7 +469,7 @@ class Importer(SizeContext):
 
     def _convert(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> None:
         convert, functional = _find_converter(target)
-        if has_complex_numbers(graph, node):
+        if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
             known = near_matches(target, supported_operators())

@@ -369,3 +369,64 @@ def _fft_c2r(node: Node, self: ComplexTensor, dim: Sequence[int], normalization:
     last = known_int(last_dim_size, "the number of points of a Fourier transform")
     x = _fourier(node, _wide(node, self), dim, normalization, inverse=True, last=last, half="operand")
     return node.cast(x[0], node.out_dtype())
+
+
+def _sized(node: Node, x: Complex, axis: int, count: Any) -> Complex:
+    """Return x cut off, or filled with zeros, to a size along an axis.   count: the size, or None to keep it."""
+    shape = shape_of(x[0])
+    if count is None or count == shape[axis]:
+        return x
+    count = known_int(count, "the number of points of a Fourier transform")
+    missing = count - known_int(shape[axis], "the number of points of a Fourier transform")
+    if missing < 0:
+        real, imaginary = (ops.slice(part, begin=(0,), end=(count,), axes=(axis,)) for part in x)
+    else:
+        zeros = node.full(0, (*shape[:axis], missing, *shape[axis + 1 :]), F64)
+        real, imaginary = (ops.concat(part, zeros, axis=axis) for part in x)
+    return node.emit(real), node.emit(imaginary)
+
+
+_NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
+
+
+def _declare_fourier(*names: str, inverse: bool, half: Half, fixed: Sequence[int] | None) -> None:
+    """Declare transforms along axes.
+
+    fixed: the axes by default, or None for the last ones for which a size is given, or else all.
+    """
+
+    @converts_complex(*names)
+    def convert(node: Node, self: Any, n: Any = None, dim: Any = None, norm: Any = None, s: Any = None) -> Any:
+        x = _wide(node, self)
+        rank = len(shape_of(x[0]))
+        sizes = n if s is None else s
+        sizes = sizes if sizes is None or isinstance(sizes, tuple) else (sizes,)
+        axes = fixed if dim is None else (dim if isinstance(dim, tuple) else (dim,))
+        if axes is None:
+            axes = tuple(range(rank)) if sizes is None else tuple(range(rank - len(sizes), rank))
+        axes = [axis_of(axis, rank) for axis in axes]
+        counts = [None if size == -1 else size for size in (sizes or [None] * len(axes))]
+        if not axes:
+            return _rounded(node, x) if node.has_complex_result() else node.cast(x[0], node.out_dtype())
+        last: Any = 0
+        if half == "operand":
+            given = known_int(shape_of(x[0])[axes[-1]], "the number of points of a Fourier transform")
+            last = 2 * (given - 1) if counts[-1] is None else known_int(counts[-1], "the size of a Fourier transform")
+            counts[-1] = last // 2 + 1
+        for axis, count in zip(axes, counts, strict=True):
+            x = _sized(node, x, axis, count)
+        scale = _NORMS[norm]
+        x = _fourier(node, x, axes, 2 - scale if inverse else scale, inverse=inverse, last=last, half=half)
+        return _rounded(node, x) if node.has_complex_result() else node.cast(x[0], node.out_dtype())
+
+
+_KINDS: tuple[tuple[str, bool, Half], ...] = (
+    ("fft", False, ""),
+    ("ifft", True, ""),
+    ("rfft", False, "result"),
+    ("irfft", True, "operand"),
+)
+for _kind, _inverse, _half in _KINDS:
+    _declare_fourier(f"fft_{_kind}", inverse=_inverse, half=_half, fixed=(-1,))
+    _declare_fourier(f"fft_{_kind}2", inverse=_inverse, half=_half, fixed=(-2, -1))
+    _declare_fourier(f"fft_{_kind}n", inverse=_inverse, half=_half, fixed=None)
