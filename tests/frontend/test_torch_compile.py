@@ -39,6 +39,14 @@ def cause(error: Any) -> BaseException:
     return error.value.inner_exception
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_modules_with_allow_rnn(kind: str) -> None:
+    module, x = getattr(torch.nn, kind)(4, 5, 2, batch_first=True).eval(), torch.randn(2, 3, 4)
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        found, expected = torch.compile(module, backend="relvm", options=OPTIONS, fullgraph=True)(x), module(x)
+    torch.testing.assert_close(found, expected)
+
+
 # ---- functions beside eager mode ----
 
 Case = tuple[Callable[..., Any], list[tuple[Any, ...]]]
@@ -53,6 +61,19 @@ def case(*arguments: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable
         return function
 
     return add
+
+
+@case((torch.randn(3, 20), torch.randn(11, dtype=torch.complex64)))
+def complex_numbers(x: Any, weight: Any) -> Any:
+    spectrum = torch.fft.rfft(x) * weight
+    changed = spectrum.clone()
+    changed[0] = 1 + 2j
+    return torch.fft.irfft(spectrum, n=20), spectrum.abs(), changed.mH, changed
+
+
+@case((torch.randn(3, 4, dtype=torch.complex64).conj(),))
+def conjugate_argument(x: Any) -> Any:
+    return x + 1, x.T, torch.view_as_real(x.exp())
 
 
 @case((X,), (torch.randn(5, 4),), (torch.randn(7, 4),))
