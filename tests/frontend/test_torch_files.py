@@ -376,11 +376,6 @@ def test_names_of_inputs_and_results() -> None:
     assert state.output_names == ("0", "1", "count", "cache", "x")
 
 
-def test_dims_are_only_for_onnx_models() -> None:
-    with pytest.raises(RelvmError, match="an exported program gets its symbolic sizes from its inputs"):
-        relvm.load_model(MLP, dims={"n": 3})
-
-
 def test_from_torch_says_that_pytorch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "torch.export", None)
