@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
 from relvm.frontend.common import complex_math
 from relvm.frontend.common.complex_math import Complex
-from relvm.frontend.common.fourier import Half, transform
+from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
 from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
 from relvm.frontend.torch.ops.creation import converted
 from relvm.frontend.torch.ops.products import matmul
@@ -321,6 +321,31 @@ def _vdot(node: Node, self: Any, other: Any) -> ComplexTensor:
 # ---- Fourier transforms ----
 
 
+Half = Literal["", "operand", "result"]
+
+
+def _transformed(node: Node, x: Complex, axis: int, count: int, *, inverse: bool, half: Half) -> Complex:
+    """Return the transform along one axis.
+
+    half: "operand" if x has only the first half of a spectrum whose inverse transform is real, or "result" if only the
+        first half of the spectrum is needed.
+    """
+    rank = len(shape_of(x[0]))
+    order = (*(i for i in range(rank) if i != axis), axis)
+    real, imaginary = (node.emit(ops.transpose(part, perm=order)) for part in x)
+    if half == "operand":
+        real = inverse_real_transform(node.importer, real, imaginary, count)
+        imaginary = node.emit(ops.multiply(real, 0.0))
+    else:
+        real, imaginary = fourier_transform(node.importer, real, imaginary, count, inverse=inverse)
+    if half == "result":
+        end = count // 2 + 1
+        real, imaginary = (node.emit(ops.slice(part, begin=(0,), end=(end,), axes=(-1,))) for part in (real, imaginary))
+    back = (*range(axis), rank - 1, *range(axis, rank - 1))
+    real, imaginary = (node.emit(ops.transpose(part, perm=back)) for part in (real, imaginary))
+    return real, imaginary
+
+
 def _fourier(
     node: Node, x: Complex, dims: Sequence[int], normalization: int, *, inverse: bool, last: int = 0, half: Half = ""
 ) -> Complex:
@@ -328,7 +353,7 @@ def _fourier(
 
     normalization: 0 for no scale, 1 for 1 / sqrt(n), 2 for 1 / n.
     last: the number of points of the last of the axes, if only half of them are given.
-    half: as for `transform`, of the last of the axes, which is the first to be transformed if half of the result is
+    half: as for `_transformed`, of the last of the axes, which is the first to be transformed if half of the result is
         needed, and else the last one.
     """
     rank = len(shape_of(x[0]))
@@ -344,7 +369,7 @@ def _fourier(
             if given < needed:
                 raise RelvmFormatError(f"the axis {axis} has the size {given}, expected {needed}")
             x = tuple(node.emit(ops.slice(part, begin=(0,), end=(needed,), axes=(axis,))) for part in x)  # type: ignore[assignment]
-        x = transform(node, x, axis, count, inverse=inverse, half=half if is_half else "")
+        x = _transformed(node, x, axis, count, inverse=inverse, half=half if is_half else "")
         total *= count
     wanted = (1.0, total**-0.5, 1 / max(total, 1))[normalization] if total else 1.0
     factor = wanted * (total if inverse else 1)
