@@ -19,6 +19,7 @@ from relvm.ir.scalar_ops import COMPARISONS, PYTHON_FUNCTIONS
 from relvm.ir.symbolic import DimVar, dim_vars
 from relvm.ir.types import TensorType, TupleType, Type
 
+STATEMENTS = (ir.Let, ir.Assign, ir.Store, ir.IfThen, ir.Loop)  # those that a definition can contain
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
 Operand = ir.Scalar | Number  # a number gets the dtype of the other operand
@@ -38,6 +39,11 @@ class KernelDef(Printed):
 
     Elements of outputs are 0 until they are written.  An index outside its axis is an error.  The statements can also
     write the inputs that are inout parameters.
+
+    Raises
+    ------
+    RelvmTypeError
+        A statement of the body is not one of STATEMENTS.
     """
 
     name: str
@@ -45,6 +51,15 @@ class KernelDef(Printed):
     outputs: tuple[ir.Buffer, ...]
     body: tuple[ir.Statement, ...]
     origin: str = ""
+
+    def __post_init__(self) -> None:
+        for statement in ir.statements_in(self.body):
+            if not isinstance(statement, STATEMENTS):
+                expected = ", ".join(each.__name__ for each in STATEMENTS)
+                raise RelvmTypeError(
+                    f"kernel {self.name}: expected statements of the types {expected}, got {type(statement).__name__}, "
+                    "which only lowered kernels contain"
+                )
 
     @property
     def params(self) -> tuple[ir.Buffer, ...]:

@@ -18,10 +18,11 @@ from relvm.errors import (
     RelvmTypeError,
 )
 from relvm.frontend.text import parse_module
-from relvm.ir.dtypes import dtype_of
+from relvm.ir.dtypes import F32, I64, dtype_of
 from relvm.ir.expr import Module
 from relvm.ir.interpreter import evaluate
-from relvm.ir.kernel_def import MATH
+from relvm.ir.kernel_def import MATH, KernelDef
+from relvm.ir.loop_ir import Buffer, Fail, Literal, Local, Loop
 from relvm.ir.type_inference import infer_types
 
 RANDOM = np.random.default_rng(3)
@@ -396,3 +397,10 @@ def test_an_unused_kernel_is_not_in_the_executable() -> None:
     text = "kernel k(x: f32[n]) -> (out: f32[n]) { for i in simd(n) { out[i] = x[i] } }\ndef main(x: f32[n]) = x"
     executable = vm.build(parse_module(text), target="bytecode")
     assert "k" not in [executable.function_name(i) for i in range(executable.function_count)]
+
+
+def test_a_definition_refuses_statements_of_lowered_kernels() -> None:
+    out = Buffer("out", F32, (2,), is_output=True)
+    loop = Loop(Local("i", I64), Literal(0, I64), Literal(2, I64), (Fail("INDEX_ERROR", "wrong", ()),), "range")
+    with pytest.raises(RelvmTypeError, match="kernel f: expected statements of the types Let, .* got Fail"):
+        KernelDef("f", (), (out,), (loop,))
