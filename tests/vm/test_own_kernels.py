@@ -402,5 +402,5 @@ def test_an_unused_kernel_is_not_in_the_executable() -> None:
 def test_a_definition_refuses_statements_of_lowered_kernels() -> None:
     out = Buffer("out", F32, (2,), is_output=True)
     loop = Loop(Local("i", I64), Literal(0, I64), Literal(2, I64), (Fail("INDEX_ERROR", "wrong", ()),), "range")
-    with pytest.raises(RelvmTypeError, match="kernel f: expected statements of the types Let, .* got Fail"):
+    with pytest.raises(RelvmTypeError, match=r"kernel f: expected statements of the types Let, .* got Fail"):
         KernelDef("f", (), (out,), (loop,))
