@@ -59,14 +59,13 @@ def _donated_calls() -> None:
     """Print the times of calls that update one row of a donated argument."""
     memory, row = np.zeros(_SHAPE[0] * _SHAPE[1] + 16, np.float32), np.ones((1, _SHAPE[1]), np.float32)
     start = -memory.ctypes.data % 64 // memory.itemsize  # other arrays are copied
-    x = vm.Donated(memory[start : start + _SHAPE[0] * _SHAPE[1]].reshape(_SHAPE))
+    x = memory[start : start + _SHAPE[0] * _SHAPE[1]].reshape(_SHAPE)
     module = parse_module(_DONATED)
     for mode, target in _MODES:
         run = vm.VirtualMachine(vm.build(module, mode, target))["main"]
         kernels = "bytecode" if target == "bytecode" else "C"
-        print(
-            f"| call with a donated argument | {mode} | {kernels} | {_microseconds(lambda run=run: run(x, row)):.3g} |"
-        )
+        microseconds = _microseconds(lambda run=run: run(vm.Donated(x), row))
+        print(f"| call with a donated argument | {mode} | {kernels} | {microseconds:.3g} |")
     try:
         import jax
     except ImportError:

@@ -89,7 +89,7 @@ static int store_int(PyObject *value, rvm_value *dst) {
 
 /* Stores the array of a Donated, as relvm_store does. */
 static int store_donated(Objects *objects, PyObject *donated, rvm_value *dst) {
-  PyObject *array = PyObject_GetAttrString(donated, "array"); /* `donated` keeps it alive */
+  PyObject *array = PyObject_CallMethod(donated, "take", NULL); /* an array, which the tensor keeps alive */
   if (!array) return -1;
   const int is_plain = (PyObject *)Py_TYPE(array) == relvm_hooks.array;
   int ownership = is_plain ? store_array(array, dst, 1) : NEEDS_HOOK;

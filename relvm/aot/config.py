@@ -154,8 +154,9 @@ class AotConfig:
         # The name is the beginning of all names in C, so it can consist of capitals only, as a macro.
         if not _is_name(self.name.lower() if isinstance(self.name, str) and self.name.isupper() else self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
-        if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
-            raise RelvmArgumentError(f"name={self.name!r}: {self.name}.h is a required header; choose another name")
+        lower = self.name.lower()  # some file systems do not distinguish case
+        if lower in _HEADERS_OF_C or find_header(f"{lower}.h"):
+            raise RelvmArgumentError(f"name={self.name!r}: {lower}.h is a required header; choose another name")
         if not isinstance(self.unpacked, bool):
             raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")
         if not _is_power_of_two(self.alignment) or self.alignment > _MAX_ALIGNMENT:

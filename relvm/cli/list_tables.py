@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 from relvm.cli.arguments import Parser
 from relvm.cli.common_arguments import add_json
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         put_json([dict(zip(columns, row, strict=True)) for row in rows])
         return 0
+    rows = [tuple(map(str, row)) for row in rows]
     short = [(*row[:-1], row[-1].partition("\n")[0]) for row in rows]
     if options.names or sys.stdout.isatty():
         for k, row in enumerate(rows if options.names else short):
@@ -85,18 +87,18 @@ def _builtins() -> list[tuple[str, ...]]:
     return [(BUILTIN_PREFIX + row.name, row.signature, row.effect.lower(), row.meaning) for row in BUILTINS]
 
 
-def _opcodes() -> list[tuple[str, ...]]:
-    return [(str(row.index), row.name, row.operands, row.meaning) for row in OPCODES]
+def _opcodes() -> list[tuple[Any, ...]]:
+    return [(row.index, row.name, row.operands, row.meaning) for row in OPCODES]
 
 
-def _boards() -> list[tuple[str, ...]]:
+def _boards() -> list[tuple[Any, ...]]:
     from relvm.aot.boards import BOARDS
 
     return [
         (
             board.name,
-            str(board.flash_bytes),
-            str(board.ram_bytes),
+            board.flash_bytes,
+            board.ram_bytes,
             f"{board.title}: {board.processor}" + (f"; not supported: {board.refusal}" if board.refusal else ""),
         )
         for board in BOARDS

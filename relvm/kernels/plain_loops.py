@@ -87,9 +87,12 @@ def convolve_plainly(
     groups: int,
     element: Callable[[Scalar], Scalar],
     order: Sequence[RowsOfColumn | None] = (None,),
+    *,
+    is_fused: bool = True,
 ) -> None:
-    """Generate a convolution whose padding contributes nothing to the sums.
+    """Generate a convolution that does not multiply padding.  A weight that is infinite or NaN has no effect there.
 
+    is_fused: whether products of f32 are added by fused multiply-adds.
     element(position): returns the factor from the element of x at a flat position.
     order: the order of the products of a channel (see `_for_each_position`).  Each part adds its products of all
     channels.
@@ -104,7 +107,9 @@ def convolve_plainly(
 
                 def add(tap: Scalar, source: Scalar, row: Scalar = row, plane: Scalar = plane) -> None:
                     at_w, at_x = row * k.size(window.sizes) + tap, plane * k.size(x.shape[2:]) + source
-                    k.assign(total, multiply_add(total, w.flat(at_w).to(result.dtype), element(at_x)))
+                    weight = w.flat(at_w).to(result.dtype)
+                    added = multiply_add(total, weight, element(at_x)) if is_fused else total + weight * element(at_x)
+                    k.assign(total, added)
 
                 _for_each_position(k, window, x.shape[2:], place, rows, add)
         result.store(k, (image, filter_, flat_position(tuple(place), dims)), total)

@@ -129,3 +129,10 @@ def test_the_makefile_compiles_for_the_board(name: str, tmp_path: Path) -> None:
     assert (".progmem" in sections.stdout) == (name == "teensy41")
     code_bytes = program.board_memory(measured=True).code_bytes
     assert code_bytes is not None and 200 < code_bytes < 4000
+
+
+def test_inputs_whose_sizes_vary_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "m.relvm").write_text("def main(x: f32[n, 4]) -> f32[n, 4] = relu(x)")
+    command = ["export", str(tmp_path / "m.relvm"), "--board", "pico", "-o", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert "not counted, because sizes vary: x, output" in capsys.readouterr().err

@@ -54,6 +54,8 @@ PROGRAMS = {
     "high_window": conv((1, 2, 31, 12), (2, 2, 16, 2), ", pads=(3, 1, 2, 0)"),
     "depthwise": conv((2, 5, 6, 6), (5, 1, 3, 3), ", groups=5, pads=(1, 1, 1, 1)"),
     "depthwise_phases": conv((1, 4, 20, 21), (8, 1, 3, 3), ", groups=4, pads=(0, 0, 1, 1), strides=(2, 2)"),
+    "few_filters_of_groups": conv((1, 2, 3, 3, 3), (2, 1, 2, 2, 2), ", groups=2"),
+    "one_window": conv((1, 3, 5, 5), (5, 3, 5, 5)),
     "bytes": conv_integer((2, 6, 8, 7), (8, 6, 3, 3), ", pads=(1, 1, 1, 1), strides=(1, 2)"),
     "bytes_of_one_channel": conv_integer((1, 1, 8, 7), (3, 1, 3, 2)),
     "bytes_by_channel": conv_integer((1, 6, 8, 7), (6, 1, 3, 3), ", groups=6, pads=(1, 1, 1, 1)"),
@@ -170,3 +172,11 @@ def test_trees_have_the_same_bits_and_smaller_tables(aggregate: str, tmp_path: P
     library = compile_programs([program for _, program in made], tmp_path, "-O1")
     for module, program in made:
         assert_same_bits(run_program(library, program, x), on_a_machine(module, x))
+
+
+@pytest.mark.parametrize("favour", ["memory", "size"])
+def test_empty_tensors_in_a_pool(favour: str, tmp_path: Path) -> None:
+    module = parse_module("def main(x: f32[0, 3]) => { return matmul(x, relu(x), transpose_b=true) }")
+    program = aot.build(module, aot.AotConfig("empty", favour=favour))
+    library = compile_programs([program], tmp_path, "-O1")
+    assert run_program(library, program, np.zeros((0, 3), np.float32)).shape == (0, 0)

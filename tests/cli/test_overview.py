@@ -121,7 +121,7 @@ def test_a_table_has_a_line_for_each_row(command: str, capsys: pytest.CaptureFix
     assert main([command]) == 0
     lines, rows = capsys.readouterr().out.splitlines(), _TABLES[command][1]()
     for line, row in zip(lines, rows, strict=True):
-        cells = [*filter(None, (*row[:-1], row[-1].partition("\n")[0]))]
+        cells = [*filter(None, (*map(str, row[:-1]), row[-1].partition("\n")[0]))]
         assert re.split(" {2,}", line, maxsplit=len(cells) - 1) == cells
 
 

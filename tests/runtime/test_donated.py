@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.frontend.text import parse_module
 
 _MODES = (("bytecode", "bytecode"), ("compiled", "bytecode"))
@@ -75,3 +75,17 @@ def test_only_writable_arrays_can_be_donated() -> None:
     for value in (read_only, np.ones((3, 2)).T, [1.0], 3):
         with pytest.raises(RelvmTypeError, match="Donated: expected a writable, dense, row-major array, got"):
             vm.Donated(value)
+
+
+def test_an_array_is_donated_once() -> None:
+    machine = vm.VirtualMachine(vm.build(parse_module(_PROGRAM), "bytecode", "bytecode"))
+    argument = vm.Donated(aligned((4, 16)))
+    machine["main"](argument, _ROW)
+    with pytest.raises(RelvmArgumentError, match="Donated: an earlier call has taken the array"):
+        machine["main"](argument, _ROW)
+    x = aligned((4, 16))
+    argument = vm.Donated(x)
+    x.flags.writeable = False
+    with pytest.raises(RelvmTypeError, match="Donated: the array has become read-only"):
+        machine["main"](argument, _ROW)
+    np.testing.assert_array_equal(x, np.ones((4, 16)))

@@ -201,8 +201,11 @@ class _Planner:
     # ---- pools ----
 
     def pool_size(self, arena: Arena) -> int:
-        """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment."""
-        return align(arena.size_bytes, self.config.base_alignment)
+        """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment.
+
+        A pool that contains only empty tensors has bytes, too, because tensors need an address.
+        """
+        return align(max(arena.size_bytes, 1) if arena.requests else 0, self.config.base_alignment)
 
     def place_in_pool(self, number: int, pool: Pool, waiting: list[Block]) -> tuple[list[Block], Arena, list[Block]]:
         """Place as many of the blocks `waiting` as possible in pool `number`.

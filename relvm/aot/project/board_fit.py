@@ -35,12 +35,15 @@ class BoardMemory:
         The size of the memory pools.
     port_bytes
         The size of the inputs and outputs whose sizes are known.
+    unknown_ports
+        The names of the other inputs and outputs.
     """
 
     constants_bytes: int
     code_bytes: int | None
     pool_bytes: int
     port_bytes: int
+    unknown_ports: tuple[str, ...] = ()
 
     @property
     def flash_bytes(self) -> int:
@@ -55,10 +58,12 @@ class BoardMemory:
     def describe(self, board: Board) -> str:
         """Return a line with the flash and RAM that the export takes, and those that the board has."""
         code = "code not measured" if self.code_bytes is None else f"code {self.code_bytes:,}"
+        names = ", ".join(self.unknown_ports)
+        unknown = f"; not counted, because sizes vary: {names}" if names else ""
         return (
             f"{board.title}: flash {self.flash_bytes:,} of {board.flash_bytes:,} bytes (constants "
             f"{self.constants_bytes:,}, {code}), RAM {self.ram_bytes:,} of {board.ram_bytes:,} bytes (pools "
-            f"{self.pool_bytes:,}, inputs and outputs {self.port_bytes:,})"
+            f"{self.pool_bytes:,}, inputs and outputs {self.port_bytes:,}{unknown})"
         )
 
 
@@ -66,13 +71,16 @@ def board_memory(
     metadata: Metadata, constants_bytes: int, pool_bytes: Sequence[int], code_bytes: int | None = None
 ) -> BoardMemory:
     """Return the memory that an export takes.   pool_bytes: the size of each pool."""
-    ports = sum(map(_port_bytes, (*metadata.inputs, *metadata.outputs)))
-    return BoardMemory(constants_bytes, code_bytes, sum(pool_bytes), ports)
+    sizes = {port.name: _port_bytes(port) for port in (*metadata.inputs, *metadata.outputs)}
+    known = sum(size for size in sizes.values() if size is not None)
+    unknown = tuple(name for name, size in sizes.items() if size is None)
+    return BoardMemory(constants_bytes, code_bytes, sum(pool_bytes), known, unknown)
 
 
-def _port_bytes(port: TensorInfo) -> int:
+def _port_bytes(port: TensorInfo) -> int | None:
+    """Return the size of an input or output, or None if it varies."""
     sizes = [dim for dim in port.shape if isinstance(dim, int)]
-    return math.prod(sizes) * ALL_DTYPES[port.dtype].size_bytes if len(sizes) == len(port.shape) else 0
+    return math.prod(sizes) * ALL_DTYPES[port.dtype].size_bytes if len(sizes) == len(port.shape) else None
 
 
 def expect_fit(memory: BoardMemory, board: Board) -> None:
