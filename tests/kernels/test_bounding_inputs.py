@@ -39,6 +39,7 @@ BOUNDING = {
     "row_echelon": "x",
     "scatter_elements": "indices",
     "scatter_nd": "indices",
+    "tree_ensemble_compact": "children columns entry_targets roots starts thresholds x",
 }
 N, M = dim_var("n"), dim_var("m")
 
