@@ -4,9 +4,10 @@
    and the only one that it loads.  The executable was verified when the library was made, so the library has no checks
    of executables.  Its interpreter has no specialized steps (steps.def).
 
-   RVM_SELECTION is the name of a file that defines RVM_USES_NAME as `~,` for each builtin, element function and
-   micro-kernel that the executable uses, and RVM_USES_op_NAME and RVM_USES_step_NAME for each instruction of kernel
-   bytecode and each step of an operator.  The sources that refer to these names are compiled with it. */
+   RVM_SELECTION is the name of a file that defines RVM_USES_NAME as `~,` for each name that the executable uses: of a
+   builtin or micro-kernel, function_NAME for an element function, step_NAME for the step of a scalar operator, op_NAME
+   for an instruction of kernel bytecode, op_NAME_SIZE for one on elements of that many bytes, and string_constant for
+   constants of strings.  The sources that refer to these names are compiled with it. */
 #ifndef RELVM_SELECTED_H
 #define RELVM_SELECTED_H
 

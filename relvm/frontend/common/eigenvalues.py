@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from relvm.frontend.common.kernel_numbers import (
     Number,
     conjugate,
+    copy_reflection,
     difference,
+    eliminate_column,
     hypotenuse,
     load,
     magnitude,
+    multiply_reflections,
     named,
     product,
     quotient,
@@ -80,25 +83,12 @@ def _reduce_to_hessenberg(k: KernelBuilder, a: _Parts, place: _Place, memory: tu
     v, sums, taus = memory
     count = size(a[0].shape[-1])
     with k.loop(count - 1, name="step") as step:
-        below = k.variable("below", _ZERO)
-        with k.loop(count, start=step + 2, name="row") as row:
-            k.assign(below, below + squared(named(k, "x", load(a, (*place, row, step)))))
-        found = reflection(k, named(k, "alpha", load(a, (*place, step + 1, step))), below)
-        store(k, taus, (*place, step), found.tau)
+        found = eliminate_column(k, a, place, step, step + 1, taus)
         store(k, a, (*place, step + 1, step), real(found.beta, a))
-        with k.loop(count, start=step + 2, name="row") as row:
-            store(k, a, (*place, row, step), quotient(k, load(a, (*place, row, step)), found.divisor))
-        _copy_reflection(k, a, place, step, v)
+        copy_reflection(k, a, place, step, step + 1, v)
         with k.loop(count, name="row") as row:
             reflect_row(k, a, place, row, v, step + 1, found.tau, conjugates=False)
         reflect_columns(k, a, place, step + 1, v, step + 1, conjugate(found.tau), sums)
-
-
-def _copy_reflection(k: KernelBuilder, a: _Parts, place: _Place, step: Scalar, v: _Parts) -> None:
-    """Copy the vector of a reflection from column `step` to `v`.  Its first element, in row step + 1, is 1."""
-    with k.loop(size(a[0].shape[-1]), start=step + 1, name="row") as row:
-        value = load(a, (*place, row, step))
-        store(k, v, (*place, row), [select(row.eq(step + 1), x, y) for x, y in zip(real(_ONE, a), value, strict=True)])
 
 
 def schur_kernel(name: str, matrix: Sequence[TensorType], *, has_vectors: bool) -> Decomposition:
@@ -156,15 +146,7 @@ def _compute_schur(
     count = size(t[0].shape[-1])
     _reduce_to_hessenberg(k, t, place, memory)
     if rows:
-        with loops(k, rows[0].shape[-2:]) as (row, column):
-            store(k, rows, (*place, row, column), real(select(row.eq(column), _ONE, _ZERO), t))
-        with k.loop(count - 1, name="number") as number:
-            step = k.let("step", count - 2 - number)
-            with k.branch((step >= 0).logical_and(step < count - 1)):
-                _copy_reflection(k, t, place, step, v)
-                tau = named(k, "tau", load(taus, (*place, step)))
-                with k.loop(count, start=step + 1, name="row") as row:
-                    reflect_row(k, rows, place, row, v, step + 1, tau, conjugates=True)
+        multiply_reflections(k, t, place, taus, v, rows)
     norm = k.variable("norm", _ZERO)
     with loops(k, t[0].shape[-2:]) as (row, column):
         with k.branch(row > column + 1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
-from relvm.frontend.common.kernel_parts import size
+from relvm.frontend.common.kernel_parts import loops, size
 from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -132,6 +132,35 @@ def reflection(k: KernelBuilder, first: Number, rest: Scalar) -> Reflection:
     return Reflection(beta, tuple(tau), tuple(distance))
 
 
+def eliminate_column(
+    k: KernelBuilder, matrix: Sequence[Buffer], place: Place, column: Scalar, first: Scalar, taus: Sequence[Buffer]
+) -> Reflection:
+    """Return the reflection that eliminates the elements of a column below the row `first`.
+
+    Its vector, without the first element, replaces these elements, and its factor is stored in taus[column].
+    """
+    rows = size(matrix[0].shape[-2])
+    below = k.variable("below", Literal(0.0, matrix[0].dtype))
+    with k.loop(rows, start=first + 1, name="row") as row:
+        k.assign(below, below + squared(named(k, "x", load(matrix, (*place, row, column)))))
+    found = reflection(k, named(k, "alpha", load(matrix, (*place, first, column))), below)
+    store(k, taus, (*place, column), found.tau)
+    with k.loop(rows, start=first + 1, name="row") as row:
+        at = (*place, row, column)
+        store(k, matrix, at, quotient(k, load(matrix, at), found.divisor))
+    return found
+
+
+def copy_reflection(
+    k: KernelBuilder, matrix: Sequence[Buffer], place: Place, column: Scalar, first: Scalar, vector: Sequence[Buffer]
+) -> None:
+    """Copy the vector of a reflection that `eliminate_column` stored, with its first element, which is 1."""
+    one = real(Literal(1.0, matrix[0].dtype), matrix)
+    with k.loop(size(matrix[0].shape[-2]), start=first, name="row") as row:
+        value = load(matrix, (*place, row, column))
+        store(k, vector, (*place, row), [select(row.eq(first), x, y) for x, y in zip(one, value, strict=True)])
+
+
 def rotate_rows(
     k: KernelBuilder, matrix: Sequence[Buffer], place: Place, rows: tuple[Scalar, Scalar], turn: tuple[Scalar, Scalar]
 ) -> None:
@@ -183,6 +212,30 @@ def reflect_row(
         terms = product(k, v if conjugates else conjugate(v), change)
         at = (*place, row, column)
         store(k, matrix, at, difference(load(matrix, at), terms))
+
+
+def multiply_reflections(
+    k: KernelBuilder,
+    matrix: Sequence[Buffer],
+    place: Place,
+    taus: Sequence[Buffer],
+    vector: Sequence[Buffer],
+    rows: Sequence[Buffer],
+) -> None:
+    """Store in `rows` the transposed product of the reflections that eliminate a square matrix below its subdiagonal.
+
+    matrix, taus: the reflections, as `eliminate_column` stores them.   vector: memory for the vector of a reflection.
+    """
+    count, (zero, one) = size_of_row(matrix[0]), (Literal(value, matrix[0].dtype) for value in (0.0, 1.0))
+    with loops(k, rows[0].shape[-2:]) as (row, column):
+        store(k, rows, (*place, row, column), real(select(row.eq(column), one, zero), matrix))
+    with k.loop(count - 1, name="number") as number:
+        step = k.let("step", count - 2 - number)
+        with k.branch((step >= 0).logical_and(step < count - 1)):
+            copy_reflection(k, matrix, place, step, step + 1, vector)
+            tau = named(k, "tau", load(taus, (*place, step)))
+            with k.loop(count, start=step + 1, name="row") as row:
+                reflect_row(k, rows, place, row, vector, step + 1, tau, conjugates=True)
 
 
 def reflect_columns(

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_numbers import (
     conjugate,
+    copy_reflection,
     difference,
+    eliminate_column,
     hypotenuse,
     load,
     magnitude,
+    multiply_reflections,
     named,
     negate_row,
     product,
@@ -125,15 +128,7 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
         with k.loop(count, name="row") as row:
             k.store(diagonal, (*place, row), work[0][(*place, row, row)])
         if has_vectors:
-            with loops(k, (dim, dim)) as (row, column):
-                store(k, rows, (*place, row, column), real(select(row.eq(column), _ONE, _ZERO), a))
-            with k.loop(count - 1, name="number") as number:
-                step = k.let("step", count - 2 - number)
-                with k.branch((step >= 0).logical_and(step < count - 1)):
-                    _copy_column(k, work, place, step, v, step + 1)
-                    tau = named(k, "tau", load(taus, (*place, step)))
-                    with k.loop(count, start=step + 1, name="row") as row:
-                        reflect_row(k, rows, place, row, v, step + 1, tau, conjugates=True)
+            multiply_reflections(k, work, place, taus, v, rows)
         _diagonalize_tridiagonal(k, place, diagonal, beside, rows if has_vectors else [], failures)
         _sort(k, place, diagonal, beside, count, descending=False)
         with k.loop(count, name="row") as row:
@@ -146,21 +141,6 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
     memory = [*work, *rows, *v, *q, *taus, diagonal, beside]
     outputs = (values, *vectors, failures, *memory)
     return decomposition(KernelDef(name, tuple(a), outputs, k.finish()), matrix, memory)
-
-
-def _copy_column(
-    k: KernelBuilder,
-    matrix: Sequence[Buffer],
-    place: Sequence[Scalar],
-    column: Scalar,
-    v: Sequence[Buffer],
-    start: Scalar,
-) -> None:
-    """Copy the vector of a reflection from a column to `v`.   start: the row of its first element, which is 1."""
-    with k.loop(size(matrix[0].shape[-2]), start=start, name="row") as row:
-        value = load(matrix, (*place, row, column))
-        one = real(_ONE, matrix)
-        store(k, v, (*place, row), [select(row.eq(start), x, y) for x, y in zip(one, value, strict=True)])
 
 
 def _tridiagonalize(
@@ -180,15 +160,9 @@ def _tridiagonalize(
     v, q, taus = memory
     count = size(a[0].shape[-1])
     with k.loop(count - 1, name="step") as step:
-        below = k.variable("below", _ZERO)
-        with k.loop(count, start=step + 2, name="row") as row:
-            k.assign(below, below + squared(named(k, "x", load(a, (*place, row, step)))))
-        found = reflection(k, named(k, "alpha", load(a, (*place, step + 1, step))), below)
+        found = eliminate_column(k, a, place, step, step + 1, taus)
         k.store(beside, (*place, step), found.beta)
-        store(k, taus, (*place, step), found.tau)
-        with k.loop(count, start=step + 2, name="row") as row:
-            store(k, a, (*place, row, step), quotient(k, load(a, (*place, row, step)), found.divisor))
-        _copy_column(k, a, place, step, v, step + 1)
+        copy_reflection(k, a, place, step, step + 1, v)
         correction = k.variable("correction", _ZERO)  # conj(tau) v* p, a real number
         with k.loop(count, start=step + 1, name="row") as row:  # p = tau A v
             totals = [k.variable("total", _ZERO) for _ in a]
@@ -389,15 +363,9 @@ def _bidiagonalize(
     d, e = diagonals
     rows, columns = size(a[0].shape[-2]), size(a[0].shape[-1])
     with k.loop(columns, name="step") as step:
-        below = k.variable("below", _ZERO)
-        with k.loop(rows, start=step + 1, name="row") as row:
-            k.assign(below, below + squared(named(k, "x", load(a, (*place, row, step)))))
-        found = reflection(k, named(k, "alpha", load(a, (*place, step, step))), below)
+        found = eliminate_column(k, a, place, step, step, column_taus)
         k.store(d, (*place, step), found.beta)
-        store(k, column_taus, (*place, step), found.tau)
-        with k.loop(rows, start=step + 1, name="row") as row:
-            store(k, a, (*place, row, step), quotient(k, load(a, (*place, row, step)), found.divisor))
-        _copy_column(k, a, place, step, v, step)
+        copy_reflection(k, a, place, step, step, v)
         reflect_columns(k, a, place, step + 1, v, step, conjugate(found.tau), sums)
         with k.branch(step < columns - 1):
             behind = k.variable("behind", _ZERO)
@@ -439,7 +407,7 @@ def _accumulate(
     with k.loop(columns, name="number") as number:
         step = k.let("step", columns - 1 - number)
         with k.branch((step >= 0).logical_and(step < columns)):
-            _copy_column(k, a, place, step, v, step)
+            copy_reflection(k, a, place, step, step, v)
             tau = named(k, "tau", load(column_taus, (*place, step)))
             with k.loop(size(left[0].shape[-2]), start=step, name="row") as row:
                 reflect_row(k, left, place, row, v, step, tau, conjugates=True)

@@ -368,13 +368,15 @@ def _fourier(
             needed = count // 2 + 1
             if given < needed:
                 raise RelvmFormatError(f"the axis {axis} has the size {given}, expected {needed}")
-            x = tuple(node.emit(ops.slice(part, begin=(0,), end=(needed,), axes=(axis,))) for part in x)  # type: ignore[assignment]
+            real, imaginary = (node.emit(ops.slice(part, begin=(0,), end=(needed,), axes=(axis,))) for part in x)
+            x = (real, imaginary)
         x = _transformed(node, x, axis, count, inverse=inverse, half=half if is_half else "")
         total *= count
     wanted = (1.0, total**-0.5, 1 / max(total, 1))[normalization] if total else 1.0
     factor = wanted * (total if inverse else 1)
     if abs(factor - 1) > 1e-15:
-        x = tuple(node.emit(ops.multiply(part, factor)) for part in x)  # type: ignore[assignment]
+        real, imaginary = (node.emit(ops.multiply(part, factor)) for part in x)
+        return (real, imaginary)
     return x
 
 
