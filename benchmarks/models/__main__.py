@@ -1,5 +1,7 @@
 """Compare real models with ONNX Runtime and OpenVINO:   python -m benchmarks.models [--threads 1] [MODEL...]
 
+With --pause 2, each run follows a pause of 2 milliseconds, as when a server waits for requests.
+
 For each case of each model, the table has:
 
 - the median milliseconds of a run in relvm's compiled mode, in ONNX Runtime and, if it is installed, in OpenVINO.  Each
@@ -63,6 +65,7 @@ _COLUMNS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1, help="that both may use")
+    parser.add_argument("--pause", type=float, default=0, metavar="MS", help="milliseconds before each run")
     parser.add_argument("--record", metavar="NAME", help="count instructions, and store them in this column")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     options = parser.parse_args()
@@ -74,7 +77,7 @@ def main() -> None:
     for name in options.models or MODELS:
         starts, model = _starts(name, options.threads), MODELS[name]
         tvm = tvm_milliseconds(model.path(), model.cases(), options.threads)
-        for case, (times, share, error) in enumerate(_compared(name, options.threads)):
+        for case, (times, share, error) in enumerate(_compared(name, options.threads, options.pause / 1e3)):
             ratios.append(times["relvm"] / min(times[engine] for engine in times if engine != "relvm"))
             cells = [name, case, *(_number(times[engine]) if engine in times else "" for engine in ENGINES)]
             cells += [f"{ratios[-1]:.2f}", f"{share:.0%}", _number(tvm[case]) if tvm else "", f"{error:.0e}", *starts]
@@ -84,7 +87,7 @@ def main() -> None:
     print(f"\ngeometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}, {above} of {len(ratios)} above 1")
 
 
-def _compared(name: str, threads: int) -> list[tuple[dict[str, float], float, float]]:
+def _compared(name: str, threads: int, pause_seconds: float) -> list[tuple[dict[str, float], float, float]]:
     """Return, for each case of a model, the median milliseconds of each engine, relvm's share of the peak of the
     machine, and the error of its results."""
     engines = [engine for engine in ENGINES if importlib.util.find_spec(engine)]
@@ -103,7 +106,7 @@ def _compared(name: str, threads: int) -> list[tuple[dict[str, float], float, fl
             for _ in range(_BLOCKS):
                 for engine, process in processes.items():
                     time.sleep(_PAUSE_SECONDS if threads > 1 else 0)
-                    times[engine] += process.request([case, "block"])
+                    times[engine] += process.request([case, "block", pause_seconds])
             (share,) = processes["relvm"].request([case, "peak"])
             results = [np.load(Path(folder) / f"{engine}.npz") for engine in ("relvm", "onnxruntime")]
             medians = {engine: statistics.median(taken) for engine, taken in times.items()}

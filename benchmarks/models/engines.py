@@ -23,7 +23,7 @@ def engine_process(model: str, engine: str, threads: int) -> EngineProcess:
     """Return a process that has loaded a model into an engine.
 
     Its requests are [case, what, *arguments], where `what` is:
-    "block": answer the milliseconds of some runs
+    "block": answer the milliseconds of some runs; before each, pause for the number of seconds in `arguments`
     "save": write the results to the file in `arguments`
     "peak": answer the share of the peak of the machine, for relvm
     """
@@ -82,7 +82,7 @@ def _serve(name: str, engine: str, threads: int) -> None:
         number, what, *arguments = request
         case = cases[number]
         if what == "block":
-            return _block(run, case)
+            return _block(run, case, *arguments)
         if what == "save":
             results = run(case)
             results = results if isinstance(results, (tuple, list)) else [results]
@@ -94,11 +94,13 @@ def _serve(name: str, engine: str, threads: int) -> None:
     serve(answer)
 
 
-def _block(run: Callable[[Case], object], case: Case) -> list[float]:
-    """Return the milliseconds of consecutive runs."""
+def _block(run: Callable[[Case], object], case: Case, pause_seconds: float) -> list[float]:
+    """Return the milliseconds of runs, each of which follows a pause."""
     times: list[float] = []
     end = time.perf_counter() + _BLOCK_SECONDS
     while len(times) < _MIN_RUNS or (time.perf_counter() < end and len(times) < _MAX_RUNS):
+        if pause_seconds:
+            time.sleep(pause_seconds)
         begun = time.perf_counter()
         run(case)
         times.append(1e3 * (time.perf_counter() - begun))

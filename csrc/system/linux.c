@@ -10,6 +10,7 @@
 #ifdef __linux__
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,19 @@ size_t rvm_thread_stack(const char **lowest) {
   pthread_attr_destroy(&attributes);
   *lowest = address;
   return size_bytes;
+}
+
+int32_t rvm_thread_processor(void) { return sched_getcpu(); }
+
+int rvm_thread_avoid(int32_t processor) {
+  /* The processors on which the thread may run: `allowed` by others, and `left` by the last call. */
+  static _Thread_local cpu_set_t allowed, left;
+  cpu_set_t now;
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof now, &now) != 0) return 1;
+  if (!CPU_EQUAL(&now, &left)) allowed = now; /* the first call, or others have changed the set since the last call */
+  left = allowed;
+  CPU_CLR(processor, &left);
+  return CPU_COUNT(&left) != 0 && sched_setaffinity(0, sizeof left, &left) == 0;
 }
 
 /* ---- shared libraries ---- */

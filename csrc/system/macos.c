@@ -47,6 +47,13 @@ size_t rvm_thread_stack(const char **lowest) {
   return size_bytes;
 }
 
+int32_t rvm_thread_processor(void) { return -1; }
+
+int rvm_thread_avoid(int32_t processor) {
+  (void)processor;
+  return 1;
+}
+
 /* ---- shared libraries ---- */
 
 /* Writes the library to a new file in the user's folder of temporary files, loads the file, and removes it: the library

@@ -108,6 +108,11 @@ void rvm_condition_wake_all(rvm_condition *condition);
 /* Starts a thread that runs `work` and handles no signals.  Returns 0 on failure. */
 int rvm_thread_start(rvm_thread *thread, void (*work)(void), size_t stack_bytes);
 void rvm_thread_join(rvm_thread thread);
+/* Returns the number of the processor that runs the calling thread, or -1 if the system does not tell. */
+int32_t rvm_thread_processor(void);
+/* Moves the calling thread away from a processor, and keeps it from returning there until the next call of this
+   function.  Returns 0 if the thread may run on no other processor.  Does nothing except on Linux. */
+int rvm_thread_avoid(int32_t processor);
 #endif
 
 /* An attribute of a static function that ends the threads of the library before it is unloaded, or when the process

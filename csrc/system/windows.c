@@ -116,6 +116,13 @@ size_t rvm_thread_stack(const char **lowest) {
   return (size_t)(high - low);
 }
 
+int32_t rvm_thread_processor(void) { return -1; }
+
+int rvm_thread_avoid(int32_t processor) {
+  (void)processor;
+  return 1;
+}
+
 static DWORD WINAPI run_thread(void *work) {
   void (*function)(void);
   memcpy(&function, &work, sizeof function);

@@ -1,6 +1,8 @@
 /* thread_pool.c: the worker threads of the process.  One loop runs at a time.  A worker joins a loop through `gate`,
    takes parts of the loop from `next` until none is left, and waits for the next loop.  A waiting worker first spins
-   for a while, then sleeps.  WebAssembly has one thread, which runs all loops. */
+   for a while, then sleeps.  A system can wake a worker on the processor of the thread that runs the loop, where each
+   would keep the other from running.  The worker then moves to another processor.  WebAssembly has one thread, which
+   runs all loops. */
 #ifdef __wasm__
 #include "thread_pool.h"
 
@@ -19,6 +21,7 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
 enum {
   PARTS_PER_THREAD = 4,      /* parts of a loop for each thread, at most; more than one balances the load */
   STACK_BYTES = 4 << 20,     /* C stack of a worker */
+  WAKING_PARTS = 16,         /* least parts of the loops for which sleeping workers are woken, which takes 10 us */
   SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
   SPINS_PER_LOOK = 64,       /* spins between two looks at the clock, while a worker waits for a loop */
   SPINS_PER_YIELD =
@@ -41,11 +44,15 @@ static struct {
   rvm_condition wake;
   atomic_int asleep; /* number of sleeping workers */
   atomic_int ends;   /* 1 if the workers must end */
+  /* The loops that ran alone, because the workers slept: their parts of least size, and the time of the last one.
+     Guarded by `owner`. */
+  int64_t parts_alone, time_alone;
   /* The current loop.  Does not change while a worker is inside or may join. */
   rvm_part part;
   const void *shared;
   int64_t total, step;   /* iterations of the loop and of a part */
   _Atomic(int64_t) next; /* first iteration of the next part */
+  atomic_int processor;  /* on which the thread that runs the loop started it */
 } pool = {.owner = RVM_MUTEX_INITIAL, .sleep_lock = RVM_MUTEX_INITIAL, .wake = RVM_CONDITION_INITIAL};
 
 static void relax(void) {
@@ -74,16 +81,23 @@ static int has_loop(uint32_t done) {
   return LOOP(gate) != done && OPENINGS(gate) != 0;
 }
 
+/* Leaves the processor of the thread that runs the loop.  Returns 0 if the worker may run on no other processor. */
+static int leave_processor(void) {
+  const int32_t processor = rvm_thread_processor();
+  return processor < 0 || processor != atomic_load_explicit(&pool.processor, memory_order_relaxed) ||
+         rvm_thread_avoid(processor);
+}
+
 /* Waits until the worker may join a loop other than number `done`, or must end.  Spins first, because loops often
    follow each other quickly. */
 static void await_loop(uint32_t done) {
   int64_t start = rvm_clock_now();
-  do {
-    for (int32_t i = 0; i < SPINS_PER_LOOK; i++) {
-      if (has_loop(done) || atomic_load_explicit(&pool.ends, memory_order_relaxed)) return;
-      relax();
-    }
-  } while (rvm_clock_now() - start < SPIN_NANOSECONDS);
+  if (leave_processor()) do {
+      for (int32_t i = 0; i < SPINS_PER_LOOK; i++) {
+        if (has_loop(done) || atomic_load_explicit(&pool.ends, memory_order_relaxed)) return;
+        relax();
+      }
+    } while (rvm_clock_now() - start < SPIN_NANOSECONDS);
   rvm_mutex_lock(&pool.sleep_lock);
   atomic_fetch_add(&pool.asleep, 1);
   while (!has_loop(done) && !atomic_load(&pool.ends)) rvm_condition_wait(&pool.wake, &pool.sleep_lock);
@@ -99,6 +113,7 @@ static void work(void) {
     uint64_t gate = atomic_load(&pool.gate);
     while (LOOP(gate) != done && OPENINGS(gate) != 0) {
       if (!atomic_compare_exchange_weak(&pool.gate, &gate, gate - ONE_OPENING + 1)) continue;
+      leave_processor();
       take_parts();
       atomic_fetch_sub(&pool.gate, 1);
       done = LOOP(gate);
@@ -153,6 +168,7 @@ static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64
   pool.shared = shared;
   pool.total = count;
   pool.step = step;
+  atomic_store_explicit(&pool.processor, rvm_thread_processor(), memory_order_relaxed);
   atomic_store(&pool.next, 0);
   uint64_t number = LOOP(atomic_load(&pool.gate)) + 1;
   if (number >> 32) number = 1; /* 0 is reserved: a new worker counts loop 0 as done */
@@ -167,19 +183,39 @@ static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64
   }
 }
 
+/* Returns whether a loop should wake the workers: if it has long iterations or enough parts of least size.  The parts
+   of the loops that shortly preceded it count, too, because short loops often follow each other. */
+static int is_worth_waking(int64_t count, int64_t grain) {
+  const int64_t now = rvm_clock_now();
+  if (now - pool.time_alone > SPIN_NANOSECONDS) pool.parts_alone = 0;
+  pool.time_alone = now;
+  pool.parts_alone += count / grain;
+  return grain == 1 || pool.parts_alone >= WAKING_PARTS;
+}
+
+/* Returns how many threads share a loop of `count` iterations, of which at most `threads` are available. */
+static int32_t useful_threads(int32_t threads, int64_t count, int64_t grain) {
+  return count / grain < threads ? (int32_t)(count / grain) : threads;
+}
+
+/* Returns the number of iterations of each part of a loop that `threads` threads share. */
+static int64_t part_size(int32_t threads, int64_t count, int64_t grain) {
+  int64_t parts = count / grain;
+  if (parts > threads * PARTS_PER_THREAD) parts = threads * PARTS_PER_THREAD;
+  parts -= parts % threads; /* a multiple of `threads`, so that all threads can take equally many parts */
+  return (count + parts - 1) / parts;
+}
+
 void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t count, int64_t grain) {
   if (threads <= 1 || count / 2 < grain || !rvm_mutex_try_lock(&pool.owner)) {
     part(shared, 0, count);
     return;
   }
-  int64_t parts = count / grain;
-  if (parts < threads) threads = (int32_t)parts;
+  threads = useful_threads(threads, count, grain);
   grow(threads - 1);
   if (threads - 1 > pool.count) threads = pool.count + 1;
-  if (parts > threads * PARTS_PER_THREAD) parts = threads * PARTS_PER_THREAD;
-  parts -= parts % threads; /* a multiple of `threads`, so that all threads can take equally many parts */
-  if (threads > 1)
-    run_shared(threads - 1, part, shared, count, (count + parts - 1) / parts);
+  if (threads > 1 && (atomic_load(&pool.asleep) == 0 || is_worth_waking(count, grain)))
+    run_shared(threads - 1, part, shared, count, part_size(threads, count, grain));
   else
     part(shared, 0, count);
   rvm_mutex_unlock(&pool.owner);

@@ -6,7 +6,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import F32, F64, I32, I64
-from relvm.ir.loop_ir import Address, Buffer, Literal, as_scalar, minimum
+from relvm.ir.loop_ir import Address, Buffer, Literal, as_scalar, maximum, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -16,6 +16,7 @@ AGGREGATES = {"sum": 0.0, "min": np.inf, "max": -np.inf}  # the totals before th
 FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
 _MOST_ROWS = 256  # rows that are evaluated together
 _FEW_ROWS = 16  # the same, if kernels should use little memory
+_VECTOR_ROWS = 16  # rows of the widest vector
 _BLOCK_BYTES = 128 << 10  # size of their features, at most if there are several
 MAX_STEPS = 1 << 16
 _STEP_WORK = 8  # time of one step down a tree, in eighths of a nanosecond
@@ -98,12 +99,15 @@ def _trees(
     if isinstance(x.shape[0], int):
         most = max(min(most, x.shape[0]), 1)
     parts = k.let("parts", (rows + (most - 1)) / most)
+    # The parts are nearly equal, so that threads can share them: whole vectors of rows, and at most `most` rows.
+    even = (rows + maximum(parts - 1, 0)) / maximum(parts, 1)
+    part_rows = k.let("part_rows", minimum((even + (_VECTOR_ROWS - 1)) / _VECTOR_ROWS * _VECTOR_ROWS, most))
     tree_count = -(-trees // blocks)
     work = minimum(rows, most) * (tree_count * (steps * _STEP_WORK + targets) + used)
     suffix = "f64" if x.dtype is F64 else "f32"
     with k.parallel(parts * blocks, work) as (begin, end), k.loop(end, start=begin, name="part") as part:
-        first = k.let("first_row", part % parts * most)
-        row_count = k.let("row_count", minimum(rows - first, most))
+        first = k.let("first_row", part % parts * part_rows)
+        row_count = k.let("row_count", minimum(rows - first, part_rows))
         block = k.allocate("block", x.dtype, (most * (used + 1),))
         zero = Literal(0, I64)
         k.invoke(

@@ -1,11 +1,14 @@
 /* test_workers.c: loops shared by threads: each index runs once, for any caller and any number of threads. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "system.h"
 
 enum { NUMBERS = 5000, ROUNDS = 200, CALLERS = 3 };
 
@@ -66,9 +69,42 @@ static void workers_that_sleep_are_woken(void) {
   }
 }
 
+#ifdef __linux__
+/* Returns the number of processors on which the calling thread may run. */
+static int count_allowed(void) {
+  cpu_set_t allowed;
+  CHECK(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  return CPU_COUNT(&allowed);
+}
+
+static void *avoid_processors(void *unused) {
+  (void)unused;
+  const int count = count_allowed();
+  for (int i = 0; i < 5; i++) {
+    const int32_t processor = rvm_thread_processor();
+    CHECK(processor >= 0);
+    CHECK(rvm_thread_avoid(processor) == (count > 1));
+    if (count == 1) continue;
+    CHECK(rvm_thread_processor() != processor);
+    CHECK(count_allowed() == count - 1); /* the processor that the last call avoided is allowed again */
+  }
+  return NULL;
+}
+
+/* Another thread does this, so that the other tests may use all processors. */
+static void threads_can_avoid_a_processor(void) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, avoid_processors, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+#endif
+
 int main(void) {
   every_number_is_done_once();
   threads_that_ask_at_once_do_not_wait_for_each_other();
   workers_that_sleep_are_woken();
+#ifdef __linux__
+  threads_can_avoid_a_processor();
+#endif
   return CHECK_RESULT();
 }
