@@ -370,12 +370,14 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
 /* Returns the instrument that fills the profile.  Only one machine of the executable may use it at a time.  For NULL,
    the instrument does nothing. */
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
-/* Sets the formulas for the operations of a function, and for the elements that a call reads of its first arguments.
-   `code` is a sequence of sums, and is copied.  The first sum is the number of operations.  Each further sum is the
-   number of elements read of one argument; all elements of the remaining arguments are read.  A sum consists of the
-   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements.  A term consists
-   of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of
-   an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
+/* Sets formulas for the operations of a function, and for the elements that a call reads of each argument.
+
+   `code` is copied.  It is a sequence of sums: first the operations, then for each argument the elements that are read.
+   Arguments without a sum are read completely.  A sum consists of the number of its terms and the terms.  If the number
+   of terms is -1, the operations are unknown, or the argument is read completely.  A term consists of a coefficient,
+   the number of its factors, and the factors, which are multiplied.  A factor is the size of an axis, given as the
+   index of an argument and the index of the axis.  The value of a sum is unknown, too, if an axis does not exist.  A
+   malformed or incomplete sum is unknown, and so are the sums after it. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length,
                              rvm_value *error);
 /* Makes the profile also count and time the instructions of kernels in kernel bytecode.  Call it before

@@ -592,8 +592,8 @@ observe:
     NEXT_AFTER(STRIP_COST);
   }
 
-  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); if the last elements of src do not fill
-     all lanes, stores them after the lanes */
+  /* Performs lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]) for each i.  If the last
+     elements of src do not fill all lanes, stores these elements after the lanes instead. */
   BODY(accumulate) {
     OPERANDS(accumulate);
     const rvm_element_function *function = &state->level->functions[op->function];

@@ -278,7 +278,7 @@ static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns
   const int64_t height = round_up(args.rows, RVM_COLUMN_ROWS), width = round_up(args.columns, RVM_TILE_STEP);
   if (height == 0 || width == 0) return RVM_MICRO_DONE;
   EXPECT_RANGE(sums, 0, last_offset(height, args.sums_stride) + width);
-  /* One iteration even if count is 0: without offsets, the sums become 0.  No element of x is accessed then. */
+  /* One iteration even if count is 0: unless `accumulates`, the sums become 0.  No element of x is accessed then. */
   for (int64_t c = 0; c == 0 || c < args.count; c += OFFSETS) {
     offsets x_offsets, weight_offsets;
     const int64_t count = min_i64(args.count - c, OFFSETS);
@@ -314,6 +314,7 @@ static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buff
   EXPECT_RANGE(offsets, 0, args.taps);
   EXPECT_RANGE(weights, 0, args.taps);
   EXPECT_RANGE(sums, 0, width);
+  /* One iteration even if taps is 0: unless `accumulates`, the sums become 0.  No element of x is accessed then. */
   for (int64_t t = 0; t == 0 || t < args.taps; t += OFFSETS) {
     offsets x_offsets;
     const int64_t taps = min_i64(args.taps - t, OFFSETS);

@@ -23,7 +23,9 @@ typedef struct decoder {
   rvm_register_types types;
   int32_t *positions;           /* per code word that starts an instruction: offset of its step in `steps` */
   unsigned char *checked_types; /* per parameter of the current function (rvm_entry_checks) */
-  int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* numbers of literals, from 1; 0: none yet */
+  /* The literal of each constant, function and shared int, of NIL, of each bool, and of the context: its index in
+   `literals` plus 1, or 0 if it has no literal yet. */
+  int32_t *literal_of_constant, *literal_of_function, *literal_of_int;
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
   int64_t literal_count;

@@ -588,8 +588,8 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* unless_rr_NAME, unless_rl_NAME: R[dst] = NAME(left, right), a comparison.  Then also performs the next step, an
-   `unless` on R[dst]: if R[dst] is false, jumps by the target of the `unless`. */
+/* unless_rr_NAME, unless_rl_NAME: R[dst] = NAME(left, right), a comparison.  The step also performs the next one, an
+   `unless` on R[dst]: if R[dst] is false, it jumps by the target of the `unless`. */
 #define COMPARE_AND_JUMP(name, right_base)                                                              \
   {                                                                                                     \
     OPERANDS(operator);                                                                                 \

@@ -57,27 +57,32 @@ typedef struct reader {
   int32_t count;
 } reader;
 
-/* Reads a factor and returns the size of the axis that it names.  Returns NaN if there is no such axis. */
+/* Reads a factor, of which both words must exist, and returns the size of the axis that it names.  Returns NaN if there
+   is no such axis. */
 static double read_factor(reader *code) {
-  if (code->end - code->next < 2) {
-    code->next = code->end;
-    return NAN;
-  }
   int64_t argument = *code->next++, axis = *code->next++;
   if (argument < 0 || argument >= code->count || code->arguments[argument].tag != RVM_TAG_TENSOR) return NAN;
   const rvm_dltensor *tensor = &code->arguments[argument].as.tensor->dl;
   return axis >= 0 && axis < tensor->ndim ? (double)tensor->shape[axis] : NAN;
 }
 
-/* Reads a sum and returns its value.  Returns NaN if the sum is unknown or the code ends early. */
+/* Skips the rest of a malformed or incomplete sum and all sums after it, and returns NaN. */
+static double stop_reading(reader *code) {
+  code->next = code->end;
+  return NAN;
+}
+
+/* Reads a sum and returns its value, or NaN if it is unknown, malformed or incomplete. */
 static double read_sum(reader *code) {
   if (code->next == code->end) return NAN;
   int64_t terms = *code->next++;
   double total = terms < 0 ? NAN : 0;
   for (; terms > 0; terms--) {
-    if (code->end - code->next < 2) return NAN;
+    if (code->end - code->next < 2) return stop_reading(code);
     double term = (double)*code->next++;
-    for (int64_t factors = *code->next++; factors > 0 && code->next < code->end; factors--) term *= read_factor(code);
+    int64_t factors = *code->next++;
+    if (factors < 0 || factors > (code->end - code->next) / 2) return stop_reading(code);
+    for (; factors > 0; factors--) term *= read_factor(code);
     total += term;
   }
   return total;

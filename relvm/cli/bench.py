@@ -144,7 +144,10 @@ def _processor_times() -> tuple[float, float, float]:
 
 
 def _share_of_others(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
-    """Return the share of all processor time between two times that other processes took."""
+    """Return the share of the processors that other processes used between two calls of `_processor_times`.
+
+    before, after: the results of the two calls.
+    """
     elapsed, own, whole = (end - start for start, end in zip(before, after, strict=True))
     return max(0.0, whole - own) / (elapsed * (os.cpu_count() or 1))
 
