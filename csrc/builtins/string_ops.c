@@ -9,7 +9,8 @@
 RVM_BUILTIN(string_positions) {
   RVM_CHECK(string_positions, "tt*");
   const rvm_tensor *tensor = arguments[0].as.tensor;
-  int64_t first = 0, size = rvm_tensor_count(tensor); /* first: the number of elements of the other tensors */
+  int64_t size = rvm_tensor_count(tensor);
+  int64_t first = 0; /* the first position, which is the number of elements of the other tensors */
   for (int32_t k = 1; k < count; k++)
     if (!rvm_add(first, rvm_tensor_count(arguments[k].as.tensor), &first)) return rvm_out_of_memory(result);
   rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, tensor->dl.ndim, tensor->dl.shape, result);

@@ -253,11 +253,13 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
    sum before the product with v, else after.
 
    rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
-   see, whose score becomes `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
+   see, whose score becomes `hidden`.  absent: which rows are 0, as RVM_ATTENTION_NAN, _ZERO or _NO_NAN
+   (kernel_constants.def).
 
-   scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
-   where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number
-   rounded up to a multiple of PANEL, and PANEL their number rounded up to a multiple of RVM_TILE_STEP. */
+   scores: memory for rows * KEYS elements.  panel: for depth * PANEL elements.  copy: for KEYS * columns elements,
+   unless `width` is equal to `columns`.  KEYS is RVM_ATTENTION_KEYS or, if that is less, the number of keys rounded up
+   to a multiple of RVM_ATTENTION_PANEL.  PANEL is RVM_ATTENTION_PANEL or, if that is less, the number of keys rounded
+   up to a multiple of RVM_TILE_STEP. */
 RVM_OUT_OF_LINE(void rvm_attention(const rvm_attention_arguments *args), rvm_attend(args);)
 
 #endif

@@ -172,10 +172,10 @@ static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
 
 /* The sizes of the planes of rvm_planes_f32, and the positions of the window, in order of addition. */
 typedef struct rvm_plane_taps {
-  int64_t elements, weights; /* numbers in a plane */
+  int64_t elements, weights; /* number of elements of a plane, and of weights of its window */
   int64_t stride;            /* distance between rows of `masks`, and between planes of `sums`, in floats */
   int64_t count;
-  int64_t least, most;               /* the least and the largest of `shifts` and 0 */
+  int64_t least, most;               /* the least and the largest number among `shifts` and 0 */
   int64_t shifts[RVM_PLANE_TAPS];    /* rvm_plane_shift of each position */
   int64_t positions[RVM_PLANE_TAPS]; /* the index of the weight of each position */
 } rvm_plane_taps;

@@ -109,7 +109,7 @@ RVM_PORTABLE double rvm_expm1_f64(double x) {
   const double first = rvm_power_of_2(half), second = rvm_power_of_2(e.n - half);
   const double unit = second > 0x1p511 ? 0.0 : 1.0; /* 2^n may be 2^1024: add 1 only where it matters */
   const double rest = e.power - e.low;
-  /* (2^n - 1) + 2^n high is summed without rounding, and the small parts are added last. */
+  /* (2^n - 1) + 2^n * e.high is summed without rounding, and the small parts are added last. */
   const rvm_two_f64 sum = rvm_exact_sum(1.0 - unit / first / second, e.high);
   const double result = (sum.high + (sum.low + rest)) * first * second;
   return x == 0.0 ? x : result;

@@ -69,8 +69,8 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
 
 /* ---- literals ---- */
 
-/* Returns the operand word for a literal.  *slot is the number of the literal, counted from 1.  If *slot is 0, adds a
-   literal and stores its number. */
+/* Returns the operand word for a literal.  *slot is the index of the literal plus 1.  If *slot is 0, adds the literal
+   and sets *slot. */
 static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   if (*slot == 0) {
     d->literals[d->literal_count++] = value;
@@ -79,7 +79,8 @@ static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   return -*slot;
 }
 
-/* Translates an argument word into an operand word: the number of a register, or a negative number for a literal. */
+/* Translates an argument word into an operand word: the index of a register, or a negative number for a literal (kind s
+   in steps.def). */
 static int32_t operand(decoder *d, uint32_t word) {
   int32_t payload = rvm_argument_payload(word), fresh = 0;
   switch (rvm_argument_kind(word)) {
