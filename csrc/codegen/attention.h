@@ -199,6 +199,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
   const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
   const int64_t columns = rvm_attention_rounded(width);
   const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
+  /* Equally many keys in each part, rounded up to whole panels. */
   const int64_t even = parts > 0 ? (keys + parts - 1) / parts : 0;
   const int64_t part_keys = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
   const rvm_matrix queries = {args->q, depth, 1};
@@ -214,7 +215,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
       float *row = scores + r * part_keys;
       const float largest = rvm_attention_mask_row(args, r, first, count, row);
       rvm_attention_exponentials(count, row, largest, first == 0, &softmax[r], columns, out + r * columns);
-      if (parts > 1) continue;
+      if (parts > 1) continue; /* the results are divided after the last part */
       if (rvm_attention_is_absent(softmax[r].total, args->absent))
         memset(row, 0, (size_t)count * sizeof *row);
       else

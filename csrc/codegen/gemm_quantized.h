@@ -51,7 +51,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t 
     const float moved = x[j] * factor + 12582912.0F; /* 1.5 * 2^23: the lowest bits are the rounded number */
     int32_t number;
     memcpy(&number, &moved, sizeof number);
-    number -= 0x4B400000;
+    number -= 0x4B400000; /* the bits of 1.5 * 2^23 */
     bytes[j] = (int8_t)number;
     sum += number;
   }
@@ -67,6 +67,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t 
 #define RVM_LEAVE_MMX() (void)0
 #endif
 
+/* Implements rvm_quantized_row_int8. */
 static inline void rvm_quantize_row(const rvm_quantized_row_int8_arguments *args) {
   const int64_t depth = args->depth, block = args->block, blocks = (depth + block - 1) / block;
   int32_t *const scales = args->words + blocks * (block / 4);
@@ -158,7 +159,7 @@ static inline RVM_ALWAYS_INLINE void rvm_add_number(rvm_lanes sum[RVM_QUANTIZED_
    constants where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_tile_f32_arguments *args, int rows,
                                                             int bits, int64_t column) {
-  const int count = 32 / bits;
+  const int count = 32 / bits; /* numbers in a word */
   const int64_t depth = args->depth, block = args->block, a_stride = args->a_stride;
   const float *a = args->a;
   const int32_t *b = args->b + column;
@@ -202,6 +203,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return (rvm_words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)numbers, (__m256i)left);
 #elif defined __wasm_simd128__
   (void)bits;
+  /* The bytes 0 and 2 of each word, and the bytes 1 and 3, become numbers of 16 bits. */
   const v128_t factors = (v128_t)left, bytes = (v128_t)numbers, low = wasm_i16x8_splat(0xFF);
   const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl(factors, 8), 8), odd = wasm_i16x8_shr(factors, 8);
   return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
@@ -234,6 +236,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
     return sum + RVM_BYTES(madd_epi16, (integers)pairs, (integers)((rvm_words){0} + 0x00010001));
   }
 #endif
+  /* The bytes 0 and 2 of each word, and the bytes 1 and 3, become numbers of 16 bits. */
   const rvm_words even = RVM_BYTES(srai_epi16, (integers)RVM_BYTES(slli_epi16, (integers)left, 8), 8);
   const rvm_words odd = RVM_BYTES(srai_epi16, (integers)left, 8);
   return sum + RVM_BYTES(madd_epi16, (integers)(numbers & 0x00FF00FF), (integers)even) +
@@ -252,7 +255,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
    constants where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized_tile_int8_arguments *args, int rows,
                                                              int bits, int64_t column) {
-  const int count = 8 / bits;
+  const int count = 8 / bits; /* numbers in a byte */
   const int32_t mask = (1 << bits) - 1, mask_of_bytes = (int32_t)((uint32_t)mask * 0x01010101U);
   const int64_t blocks = args->blocks, block_words = args->block * bits / 32, a_stride = args->a_stride;
   const int32_t *a = args->a, *b = args->b + column, *const a_scales = a + blocks * (args->block / 4);
@@ -358,7 +361,7 @@ static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_argumen
 /* Implements rvm_dequantized_panel_f32 for numbers of `bits` bits.  Callers pass a constant, for which the compiler
    specializes this function. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
-  const int count = 32 / bits;
+  const int count = 32 / bits; /* numbers in a word */
   for (int64_t column = 0; column < RVM_PANEL_WIDTH; column += RVM_TILE_VECTORS * RVM_LANES)
     for (int64_t p = 0; p < args->count; p += count) {
       const int64_t row = args->first + p;
@@ -390,7 +393,7 @@ RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_a
 
 /* Returns the number, still quantized, in row p and column j of a panel. */
 static inline int32_t rvm_quantized_number(const int32_t *b, int64_t bits, int64_t p, int64_t j) {
-  const int64_t count = 32 / bits;
+  const int64_t count = 32 / bits; /* numbers in a word */
   const uint32_t word = (uint32_t)b[p / count * RVM_PANEL_WIDTH + j];
   return (int32_t)(word >> RVM_BIT_OF_NUMBER(p % count, bits) & ((UINT32_C(1) << bits) - 1));
 }

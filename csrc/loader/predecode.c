@@ -243,6 +243,7 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
     passes_checks &= type == RVM_REGISTER_NEVER ||
                      (type != RVM_REGISTER_ANY && rvm_argument_type(d->executable, types, list[1 + i]) == type);
   }
+  /* `sources` are the operands that emit_operands emits below. */
   int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
   emit(d, RVM_STEP_tail_self);
   emit(d, (int32_t)(d->positions[function->code_start + (passes_checks ? checks_end : 0)] - (start - d->steps)));

@@ -159,8 +159,8 @@ static int is_measured(const rvm_profile *profile, int32_t function, int32_t ins
          (uint32_t)instruction < profile->executable->kernels[function].code_count;
 }
 
-/* The instrument's callback before each instruction of a kernel.  The time until the next call is the time of the
-   instruction. */
+/* The instrument's callback before each instruction of a kernel.  The time of the instruction ends at the next
+   instruction of the kernel or at the end of the kernel. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   const rvm_profile *profile = host;
   if (!is_measured(profile, function, instruction))
@@ -189,7 +189,7 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   row->nanoseconds += elapsed - call->inner;
   if (profile->depth > 0) {
     profile->open[profile->depth - 1].inner += elapsed;
-    profile->open[profile->depth - 1].instruction_started += elapsed;
+    profile->open[profile->depth - 1].instruction_started += elapsed; /* excludes this call */
   }
   int64_t bytes = 0;
   if (is_builtin(profile, function)) {
