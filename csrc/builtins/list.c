@@ -272,17 +272,17 @@ static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, in
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* Stores a list of `count` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes` is
-   NULL, each part has part_size positions, except the last one, which has the remaining positions.  If `dropped`, the
-   parts do not have the axis. */
+/* Stores a list of `part_count` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes`
+   is NULL, each part has part_size positions, except the last one, which has the remaining positions.  If `dropped`,
+   the parts do not have the axis. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
-                        int64_t count, int64_t part_size, int dropped, rvm_value *result) {
+                        int64_t part_count, int64_t part_size, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
-  if (count > INT32_MAX) return rvm_out_of_memory(result);
-  rvm_status status = rvm_list_allocate(count, result);
+  if (part_count > INT32_MAX) return rvm_out_of_memory(result);
+  rvm_status status = rvm_list_allocate(part_count, result);
   if (status) return status;
   rvm_value list = *result;
-  for (int64_t k = 0; k < count && !status; k++) {
+  for (int64_t k = 0; k < part_count && !status; k++) {
     int64_t size = sizes ? sizes[k] : part_size < extent - first ? part_size : extent - first;
     status = append_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
@@ -304,8 +304,8 @@ RVM_BUILTIN(list_split) {
     if (part_size <= 0)
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: expected a part size of at least 1, got %lld",
                       (long long)part_size);
-    const int64_t count = extent / part_size + (extent % part_size != 0);
-    return split(machine, tensor, axis, NULL, count, part_size, /*dropped=*/0, result);
+    const int64_t part_count = extent / part_size + (extent % part_size != 0);
+    return split(machine, tensor, axis, NULL, part_count, part_size, /*dropped=*/0, result);
   }
   const rvm_shape *sizes = arguments[2].as.shape;
   if ((status = rvm_spend(machine, sizes->rank, result))) return status;
@@ -329,6 +329,6 @@ RVM_BUILTIN(list_unstack) {
   int32_t axis;
   rvm_status status = resolve_axis("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
   if (status) return status;
-  const int64_t count = tensor->dl.shape[axis];
-  return split(arguments[0].as.machine, tensor, axis, NULL, count, /*part_size=*/1, /*dropped=*/1, result);
+  const int64_t part_count = tensor->dl.shape[axis];
+  return split(arguments[0].as.machine, tensor, axis, NULL, part_count, /*part_size=*/1, /*dropped=*/1, result);
 }

@@ -29,7 +29,7 @@ from relvm.vm import VirtualMachine
 
 _BLOCKS = 7
 _MIN_RUNS = 1  # in each block
-_CALL_SECONDS = 20e-6  # of a run for which the call from Python takes a large part
+_CALL_SECONDS = 20e-6  # the call from Python is a large part of a shorter run
 _BUSY_SHARE = 0.1  # share of the processors that other programs may take
 
 
