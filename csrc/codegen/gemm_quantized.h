@@ -267,11 +267,11 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
     for (int v = 0; v < RVM_TILE_VECTORS; v++)
       *(rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES) = (rvm_lanes){0};
   for (int64_t block_index = 0; block_index < blocks; block_index++) {
-    rvm_words sum[RVM_QUANTIZED_ROWS][4];
+    rvm_words dot[RVM_QUANTIZED_ROWS][4];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-      for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_words){0};
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) dot[r][v] = (rvm_words){0};
     for (int64_t g = 0; g < block_words; g++, b += RVM_PANEL_WIDTH, a += count) {
 #pragma GCC unroll 4
       for (int i = 0; i < count; i++) {
@@ -286,7 +286,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
           const rvm_words left = (rvm_words){0} + a[r * a_stride + i];
 #pragma GCC unroll 4
           for (int v = 0; v < RVM_TILE_VECTORS; v++)
-            sum[r][v] = rvm_add_products_of_bytes(sum[r][v], numbers[v], left, bits);
+            dot[r][v] = rvm_add_products_of_bytes(dot[r][v], numbers[v], left, bits);
         }
       }
     }
@@ -296,12 +296,12 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
     for (int r = 0; r < rows; r++) {
       float scale;
       memcpy(&scale, a_scales + r * a_stride + block_index, sizeof scale);
-      const float total = (float)a_sums[r * a_stride + block_index];
+      const float sum = (float)a_sums[r * a_stride + block_index];
 #pragma GCC unroll 4
       for (int v = 0; v < RVM_TILE_VECTORS; v++) {
-        const rvm_lanes dot = __builtin_convertvector(sum[r][v], rvm_lanes) - values.zero[v] * total;
+        const rvm_lanes difference = __builtin_convertvector(dot[r][v], rvm_lanes) - values.zero[v] * sum;
         rvm_lanes *const out = (rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES);
-        *out = *out + dot * (values.scale[v] * scale);
+        *out = *out + difference * (values.scale[v] * scale);
       }
     }
   }

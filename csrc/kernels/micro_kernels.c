@@ -408,6 +408,7 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
   EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
   EXPECT(args.out_height >= 1 && args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
   if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
+  /* The columns are on at most `lines` lines of the result. */
   const int64_t lines = args.columns / args.out_width + 2;
   const int64_t last_image = (args.column + args.columns - 1) / (args.out_height * args.out_width);
   const double work = (double)args.rows * (double)args.panel_stride + (double)taps * (double)lines;
