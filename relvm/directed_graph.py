@@ -53,9 +53,9 @@ class DirectedGraph(Generic[_Node]):
     def topological_order(self, key: Callable[[_Node], Any] | None = None) -> list[_Node]:
         """Return the nodes in an order in which every edge leads to a later node.
 
-        key: a function that returns a different number for each node.  Of the nodes that can be next, the one with the
-        smallest number is.  By default, the nodes are in the order of Kahn's algorithm ("Topological sorting of large
-        networks", 1962).
+        key: a function that returns a different number for each node.  If several nodes can be next, the one with the
+        smallest number is chosen.  By default, the nodes are in the order of Kahn's algorithm ("Topological sorting of
+        large networks", 1962).
 
         Raises
         ------

@@ -117,7 +117,7 @@ class RelvmInterrupted(RelvmError):
 
 
 class RelvmTimeoutError(RelvmError, TimeoutError):
-    """A run exceeded its limit of steps or time."""
+    """A run exceeded its limit of steps or time, or a build its limit of time."""
 
 
 class RelvmCallbackError(RelvmError, RuntimeError):
@@ -228,7 +228,7 @@ _MAX_FILES = 5000  # maximum number of files that are compared with the name of 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the suggestion `; did you mean a, b?` with the names in `known` that are similar to `name`.
 
-    If none is similar in its spelling, these are the names that contain `name`, or that `name` contains.  If there are
+    If none is similar in its spelling, suggest the names that contain `name`, or that `name` contains.  If there are
     none either, return an empty string.
     """
     return _suggestion(_similar(name, known))

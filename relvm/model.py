@@ -343,7 +343,7 @@ class Model(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError, with what to write in place of a name of another library."""
+            """Raise AttributeError.  For a name of another library, the message says what to write instead."""
             advice = _OTHER_NAMES.get(name)
             similar = "" if name.startswith("_") else near_matches(name, dir(self))
             reason = f"; write {advice}" if advice else similar

@@ -92,8 +92,8 @@ RVM_BUILTIN(alloc_tensor) {
                     "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
   if (offset < 0 || offset % rvm_dtype_size_bytes(dtype) != 0)
     return rvm_fail(result, RVM_INDEX_ERROR,
-                    "vm.builtin.alloc_tensor: offset %lld must be a multiple of the size of %s", (long long)offset,
-                    rvm_dtype_name(dtype));
+                    "vm.builtin.alloc_tensor: offset %lld must be a nonnegative multiple of the size of %s",
+                    (long long)offset, rvm_dtype_name(dtype));
   if (offset > storage->size_bytes || size_bytes > storage->size_bytes - offset)
     return rvm_fail(result, RVM_OUT_OF_MEMORY,
                     "vm.builtin.alloc_tensor: %lld bytes at offset %lld do not fit into a storage of %lld bytes",

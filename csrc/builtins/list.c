@@ -272,18 +272,18 @@ static rvm_status append_part(rvm_machine *machine, const rvm_tensor *tensor, in
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* Stores a list of `number` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes` is
-   NULL, each part has `each` positions, except the last one, which has the remaining positions.  If `dropped`, the
-   parts do not have the axis. */
+/* Stores a list of `part_count` parts of a tensor along an axis in *result.  Part k has sizes[k] positions.  If `sizes`
+   is NULL, each part has part_size positions, except the last one, which has the remaining positions.  If `dropped`,
+   the parts do not have the axis. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
-                        int64_t number, int64_t each, int dropped, rvm_value *result) {
+                        int64_t part_count, int64_t part_size, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
-  if (number > INT32_MAX) return rvm_out_of_memory(result);
-  rvm_status status = rvm_list_allocate(number, result);
+  if (part_count > INT32_MAX) return rvm_out_of_memory(result);
+  rvm_status status = rvm_list_allocate(part_count, result);
   if (status) return status;
   rvm_value list = *result;
-  for (int64_t k = 0; k < number && !status; k++) {
-    int64_t size = sizes ? sizes[k] : each < extent - first ? each : extent - first;
+  for (int64_t k = 0; k < part_count && !status; k++) {
+    int64_t size = sizes ? sizes[k] : part_size < extent - first ? part_size : extent - first;
     status = append_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
   }
@@ -300,12 +300,12 @@ RVM_BUILTIN(list_split) {
   rvm_machine *machine = arguments[0].as.machine;
   int64_t extent = tensor->dl.shape[axis], total = 0;
   if (arguments[2].tag == RVM_TAG_INT) {
-    int64_t each = arguments[2].as.i;
-    if (each <= 0)
+    int64_t part_size = arguments[2].as.i;
+    if (part_size <= 0)
       return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: expected a part size of at least 1, got %lld",
-                      (long long)each);
-    const int64_t number = extent / each + (extent % each != 0);
-    return split(machine, tensor, axis, NULL, number, each, /*dropped=*/0, result);
+                      (long long)part_size);
+    const int64_t part_count = extent / part_size + (extent % part_size != 0);
+    return split(machine, tensor, axis, NULL, part_count, part_size, /*dropped=*/0, result);
   }
   const rvm_shape *sizes = arguments[2].as.shape;
   if ((status = rvm_spend(machine, sizes->rank, result))) return status;
@@ -320,7 +320,7 @@ RVM_BUILTIN(list_split) {
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.list_split: the part sizes add up to %lld, but the axis has size %lld",
                     (long long)total, (long long)extent);
-  return split(machine, tensor, axis, sizes->dims, sizes->rank, /*each=*/0, /*dropped=*/0, result);
+  return split(machine, tensor, axis, sizes->dims, sizes->rank, /*part_size=*/0, /*dropped=*/0, result);
 }
 
 RVM_BUILTIN(list_unstack) {
@@ -329,6 +329,6 @@ RVM_BUILTIN(list_unstack) {
   int32_t axis;
   rvm_status status = resolve_axis("list_unstack", arguments[2].as.i, tensor->dl.ndim, &axis, result);
   if (status) return status;
-  const int64_t number = tensor->dl.shape[axis];
-  return split(arguments[0].as.machine, tensor, axis, NULL, number, /*each=*/1, /*dropped=*/1, result);
+  const int64_t part_count = tensor->dl.shape[axis];
+  return split(arguments[0].as.machine, tensor, axis, NULL, part_count, /*part_size=*/1, /*dropped=*/1, result);
 }

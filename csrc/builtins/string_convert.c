@@ -231,8 +231,8 @@ static rvm_status next_part(splitter *state, rvm_text *part, int *has_part, rvm_
   return RVM_OK;
 }
 
-/* Checks the arguments of string_split or string_part_count, and initializes *start, from which the splitting of each
-   string starts.  The caller frees start->borders. */
+/* Checks the arguments of string_split or string_part_count, and initializes *start, the state that is copied for each
+   string.  The caller frees start->borders. */
 static rvm_status check_split(const char *name, const rvm_value *arguments, splitter *start, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);

@@ -9,12 +9,13 @@
 RVM_BUILTIN(string_positions) {
   RVM_CHECK(string_positions, "tt*");
   const rvm_tensor *tensor = arguments[0].as.tensor;
-  int64_t first = 0, size = rvm_tensor_count(tensor); /* first: the number of elements of the other tensors */
+  int64_t size = rvm_tensor_count(tensor);
+  int64_t first = 0; /* the first position, which is the number of elements of the other tensors */
   for (int32_t k = 1; k < count; k++)
     if (!rvm_add(first, rvm_tensor_count(arguments[k].as.tensor), &first)) return rvm_out_of_memory(result);
   rvm_status status = rvm_tensor_new(RVM_DTYPE_i64, tensor->dl.ndim, tensor->dl.shape, result);
   if (status) return status;
-  enum { CHUNK = 1 << 16 }; /* positions that are charged together: 1 unit of fuel for 64 bytes, or 8 positions */
+  enum { CHUNK = 1 << 16 }; /* positions that are charged together; 8 positions (64 bytes) cost 1 unit of fuel */
   rvm_machine *machine = rvm_machine_running();
   rvm_value output = *result;
   int64_t *positions = output.as.tensor->dl.data;

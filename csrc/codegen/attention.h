@@ -199,6 +199,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
   const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
   const int64_t columns = rvm_attention_rounded(width);
   const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
+  /* Equally many keys in each part, rounded up to whole panels. */
   const int64_t even = parts > 0 ? (keys + parts - 1) / parts : 0;
   const int64_t part_keys = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
   const rvm_matrix queries = {args->q, depth, 1};
@@ -214,7 +215,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
       float *row = scores + r * part_keys;
       const float largest = rvm_attention_mask_row(args, r, first, count, row);
       rvm_attention_exponentials(count, row, largest, first == 0, &softmax[r], columns, out + r * columns);
-      if (parts > 1) continue;
+      if (parts > 1) continue; /* the results are divided after the last part */
       if (rvm_attention_is_absent(softmax[r].total, args->absent))
         memset(row, 0, (size_t)count * sizeof *row);
       else
@@ -253,11 +254,13 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
    sum before the product with v, else after.
 
    rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
-   see, whose score becomes `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
+   see, whose score becomes `hidden`.  absent: which rows are 0, as RVM_ATTENTION_NAN, _ZERO or _NO_NAN
+   (kernel_constants.def).
 
-   scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
-   where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number
-   rounded up to a multiple of PANEL, and PANEL their number rounded up to a multiple of RVM_TILE_STEP. */
+   scores: memory for rows * KEYS elements.  panel: for depth * PANEL elements.  copy: for KEYS * columns elements,
+   unless `width` is equal to `columns`.  KEYS is RVM_ATTENTION_KEYS or, if that is less, the number of keys rounded up
+   to a multiple of RVM_ATTENTION_PANEL.  PANEL is RVM_ATTENTION_PANEL or, if that is less, the number of keys rounded
+   up to a multiple of RVM_TILE_STEP. */
 RVM_OUT_OF_LINE(void rvm_attention(const rvm_attention_arguments *args), rvm_attend(args);)
 
 #endif

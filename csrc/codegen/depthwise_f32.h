@@ -172,10 +172,10 @@ static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
 
 /* The sizes of the planes of rvm_planes_f32, and the positions of the window, in order of addition. */
 typedef struct rvm_plane_taps {
-  int64_t elements, weights; /* numbers in a plane */
+  int64_t elements, weights; /* number of elements of a plane, and of weights of its window */
   int64_t stride;            /* distance between rows of `masks`, and between planes of `sums`, in floats */
   int64_t count;
-  int64_t least, most;               /* the least and the largest of `shifts` and 0 */
+  int64_t least, most;               /* the least and the largest number among `shifts` and 0 */
   int64_t shifts[RVM_PLANE_TAPS];    /* rvm_plane_shift of each position */
   int64_t positions[RVM_PLANE_TAPS]; /* the index of the weight of each position */
 } rvm_plane_taps;
@@ -298,6 +298,7 @@ static void rvm_four_plane_sums(const rvm_plane_taps *taps, const float *x, cons
 
 #endif
 
+/* Implements rvm_planes_f32. */
 static inline void rvm_convolve_planes(const rvm_planes_f32_arguments *args) {
   rvm_plane_taps taps;
   rvm_mask_planes(args, &taps);
@@ -306,8 +307,9 @@ static inline void rvm_convolve_planes(const rvm_planes_f32_arguments *args) {
     const int64_t first = args->first + p * elements;
     const float *x = args->x + first, *const weights = args->weights + p * taps.weights;
     float *const sums = args->sums + p * taps.stride;
-    const int64_t together = args->planes - p >= 4 && rvm_fits_vector(elements) ? 4 : 1; /* planes */
-    const int is_inside = /* whether all reads are inside x, so that no copy is needed */
+    /* The number of planes that are computed together, if all reads are inside x. */
+    const int64_t together = args->planes - p >= 4 && rvm_fits_vector(elements) ? 4 : 1;
+    const int is_inside = /* all reads are inside x, so that no copy is needed */
         first + taps.least >= 0 && first + taps.most + (together - 1) * elements + taps.stride <= args->size;
     count = is_inside ? together : 1;
     if (count == 4) {

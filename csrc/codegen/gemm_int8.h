@@ -264,6 +264,7 @@ static inline RVM_ALWAYS_INLINE void rvm_add_dots_of_lanes(rvm_tile_dot_sums sum
   rvm_dots left[6];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) left[r] = *(const rvm_dots *)(a + r * args->a_stride) ^ (int32_t)flip;
+  /* Four vectors of right factors fit the registers beside the sums of at most four rows. */
   const int most = rows <= 4 || vectors < 4 ? vectors : RVM_DOTS_AT_ONCE;
   const int32_t *row;
 #define RVM_ADD_LANE(p)                                                         \
@@ -488,7 +489,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
     for (int64_t j = 0; j < count; j += RVM_PICK) {
       const uint8_t *row[4];
       uint64_t present[4];
-      for (int i = 0; i < 4; i++) {
+      for (int i = 0; i < 4; i++) { /* the bytes [begin, end) from `start` on are inside the line */
         const int64_t start = position + (i < rows ? i : 0) * stride + j * step, begin = start < 0 ? -start : 0;
         const int64_t left = line_size - start, end = left < RVM_PICK * step ? left : RVM_PICK * step;
         row[i] = line + start;

@@ -51,7 +51,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t 
     const float moved = x[j] * factor + 12582912.0F; /* 1.5 * 2^23: the lowest bits are the rounded number */
     int32_t number;
     memcpy(&number, &moved, sizeof number);
-    number -= 0x4B400000;
+    number -= 0x4B400000; /* the bits of 1.5 * 2^23 */
     bytes[j] = (int8_t)number;
     sum += number;
   }
@@ -67,6 +67,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantize_block(const float *x, int64_t 
 #define RVM_LEAVE_MMX() (void)0
 #endif
 
+/* Implements rvm_quantized_row_int8. */
 static inline void rvm_quantize_row(const rvm_quantized_row_int8_arguments *args) {
   const int64_t depth = args->depth, block = args->block, blocks = (depth + block - 1) / block;
   int32_t *const scales = args->words + blocks * (block / 4);
@@ -154,11 +155,11 @@ static inline RVM_ALWAYS_INLINE void rvm_add_number(rvm_lanes sum[RVM_QUANTIZED_
   }
 }
 
-/* Computes RVM_TILE_VECTORS vectors of columns of a tile, from `column` on.  `rows` and `bits` are constants where this
-   is inlined. */
+/* Computes columns [column, column + RVM_TILE_VECTORS * RVM_LANES) of a tile of the product.  `rows` and `bits` are
+   constants where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_tile_f32_arguments *args, int rows,
                                                             int bits, int64_t column) {
-  const int count = 32 / bits;
+  const int count = 32 / bits; /* numbers in a word */
   const int64_t depth = args->depth, block = args->block, a_stride = args->a_stride;
   const float *a = args->a;
   const int32_t *b = args->b + column;
@@ -167,9 +168,9 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_lanes){0};
-  for (int64_t number = 0, first = 0; first < depth; number++, first += block) {
+  for (int64_t block_index = 0, first = 0; first < depth; block_index++, first += block) {
     const rvm_block_values values =
-        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, number, column);
+        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, block_index, column);
     int64_t rest = depth - first < block ? depth - first : block;
     for (; rest >= count; rest -= count, b += RVM_PANEL_WIDTH, a += count) {
       rvm_words words[4];
@@ -179,7 +180,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_f32(const rvm_quantized_
       for (int i = 0; i < count; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
     }
     if (rest == 0) continue;
-    rvm_words words[4];
+    rvm_words words[4]; /* the last words of the row, of which only `rest` numbers exist */
 #pragma GCC unroll 4
     for (int v = 0; v < RVM_TILE_VECTORS; v++) words[v] = *(const rvm_words *)(b + v * RVM_LANES);
     for (int i = 0; i < (int)rest; i++) rvm_add_number(sum, words, &values, rows, bits, i, a, a_stride);
@@ -202,6 +203,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
   return (rvm_words)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)numbers, (__m256i)left);
 #elif defined __wasm_simd128__
   (void)bits;
+  /* The bytes 0 and 2 of each word, and the bytes 1 and 3, become numbers of 16 bits. */
   const v128_t factors = (v128_t)left, bytes = (v128_t)numbers, low = wasm_i16x8_splat(0xFF);
   const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl(factors, 8), 8), odd = wasm_i16x8_shr(factors, 8);
   return sum + (rvm_words)wasm_i32x4_dot_i16x8(wasm_v128_and(bytes, low), even) +
@@ -234,6 +236,7 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
     return sum + RVM_BYTES(madd_epi16, (integers)pairs, (integers)((rvm_words){0} + 0x00010001));
   }
 #endif
+  /* The bytes 0 and 2 of each word, and the bytes 1 and 3, become numbers of 16 bits. */
   const rvm_words even = RVM_BYTES(srai_epi16, (integers)RVM_BYTES(slli_epi16, (integers)left, 8), 8);
   const rvm_words odd = RVM_BYTES(srai_epi16, (integers)left, 8);
   return sum + RVM_BYTES(madd_epi16, (integers)(numbers & 0x00FF00FF), (integers)even) +
@@ -248,11 +251,11 @@ static inline RVM_ALWAYS_INLINE rvm_words rvm_add_products_of_bytes(rvm_words su
 #endif
 }
 
-/* Computes columns [column, column + RVM_TILE_VECTORS * RVM_LANES) of a tile.  `rows` and `bits` are constants where
-   this is inlined. */
+/* Computes columns [column, column + RVM_TILE_VECTORS * RVM_LANES) of a tile of the product.  `rows` and `bits` are
+   constants where this is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized_tile_int8_arguments *args, int rows,
                                                              int bits, int64_t column) {
-  const int count = 8 / bits;
+  const int count = 8 / bits; /* numbers in a byte */
   const int32_t mask = (1 << bits) - 1, mask_of_bytes = (int32_t)((uint32_t)mask * 0x01010101U);
   const int64_t blocks = args->blocks, block_words = args->block * bits / 32, a_stride = args->a_stride;
   const int32_t *a = args->a, *b = args->b + column, *const a_scales = a + blocks * (args->block / 4);
@@ -263,12 +266,12 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
 #pragma GCC unroll 4
     for (int v = 0; v < RVM_TILE_VECTORS; v++)
       *(rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES) = (rvm_lanes){0};
-  for (int64_t number = 0; number < blocks; number++) {
-    rvm_words sum[RVM_QUANTIZED_ROWS][4];
+  for (int64_t block_index = 0; block_index < blocks; block_index++) {
+    rvm_words dot[RVM_QUANTIZED_ROWS][4];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-      for (int v = 0; v < RVM_TILE_VECTORS; v++) sum[r][v] = (rvm_words){0};
+      for (int v = 0; v < RVM_TILE_VECTORS; v++) dot[r][v] = (rvm_words){0};
     for (int64_t g = 0; g < block_words; g++, b += RVM_PANEL_WIDTH, a += count) {
 #pragma GCC unroll 4
       for (int i = 0; i < count; i++) {
@@ -283,22 +286,22 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
           const rvm_words left = (rvm_words){0} + a[r * a_stride + i];
 #pragma GCC unroll 4
           for (int v = 0; v < RVM_TILE_VECTORS; v++)
-            sum[r][v] = rvm_add_products_of_bytes(sum[r][v], numbers[v], left, bits);
+            dot[r][v] = rvm_add_products_of_bytes(dot[r][v], numbers[v], left, bits);
         }
       }
     }
     const rvm_block_values values =
-        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, number, column);
+        rvm_read_block(args->scales, args->zeros, args->zeros_are_bytes != 0, block_index, column);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
       float scale;
-      memcpy(&scale, a_scales + r * a_stride + number, sizeof scale);
-      const float total = (float)a_sums[r * a_stride + number];
+      memcpy(&scale, a_scales + r * a_stride + block_index, sizeof scale);
+      const float sum = (float)a_sums[r * a_stride + block_index];
 #pragma GCC unroll 4
       for (int v = 0; v < RVM_TILE_VECTORS; v++) {
-        const rvm_lanes dot = __builtin_convertvector(sum[r][v], rvm_lanes) - values.zero[v] * total;
+        const rvm_lanes difference = __builtin_convertvector(dot[r][v], rvm_lanes) - values.zero[v] * sum;
         rvm_lanes *const out = (rvm_lanes *)(tile + r * RVM_PANEL_WIDTH + v * RVM_LANES);
-        *out = *out + dot * (values.scale[v] * scale);
+        *out = *out + difference * (values.scale[v] * scale);
       }
     }
   }
@@ -358,7 +361,7 @@ static inline void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_argumen
 /* Implements rvm_dequantized_panel_f32 for numbers of `bits` bits.  Callers pass a constant, for which the compiler
    specializes this function. */
 static inline RVM_ALWAYS_INLINE void rvm_dequantize_panel(const rvm_dequantized_panel_f32_arguments *args, int bits) {
-  const int count = 32 / bits;
+  const int count = 32 / bits; /* numbers in a word */
   for (int64_t column = 0; column < RVM_PANEL_WIDTH; column += RVM_TILE_VECTORS * RVM_LANES)
     for (int64_t p = 0; p < args->count; p += count) {
       const int64_t row = args->first + p;
@@ -386,9 +389,11 @@ RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_a
 
 #else
 
-/* Returns element (p, j) of a panel. */
+/* The same functions without vectors, for other compilers and for RVM_SCALAR.  Their contracts are stated above. */
+
+/* Returns the number, still quantized, in row p and column j of a panel. */
 static inline int32_t rvm_quantized_number(const int32_t *b, int64_t bits, int64_t p, int64_t j) {
-  const int64_t count = 32 / bits;
+  const int64_t count = 32 / bits; /* numbers in a word */
   const uint32_t word = (uint32_t)b[p / count * RVM_PANEL_WIDTH + j];
   return (int32_t)(word >> RVM_BIT_OF_NUMBER(p % count, bits) & ((UINT32_C(1) << bits) - 1));
 }
@@ -398,49 +403,50 @@ static inline float rvm_quantized_zero(const void *zeros, int64_t are_bytes, int
   return are_bytes ? (float)((const uint8_t *)zeros)[at] : ((const float *)zeros)[at];
 }
 
-static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *a) {
-  for (int64_t r = 0; r < a->rows; r++)
+static void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++)
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
       float sum = 0;
-      for (int64_t p = 0; p < a->depth; p++) {
-        const int64_t at = p / a->block * RVM_PANEL_WIDTH + j;
-        const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
-        const float value = ((float)rvm_quantized_number(a->b, a->bits, p, j) - zero) * a->scales[at];
-        sum = RVM_FMA_F32(a->a[r * a->a_stride + p], value, sum);
+      for (int64_t p = 0; p < args->depth; p++) {
+        const int64_t at = p / args->block * RVM_PANEL_WIDTH + j;
+        const float zero = rvm_quantized_zero(args->zeros, args->zeros_are_bytes, at);
+        const float value = ((float)rvm_quantized_number(args->b, args->bits, p, j) - zero) * args->scales[at];
+        sum = RVM_FMA_F32(args->a[r * args->a_stride + p], value, sum);
       }
-      a->tile[r * RVM_PANEL_WIDTH + j] = sum;
+      args->tile[r * RVM_PANEL_WIDTH + j] = sum;
     }
 }
 
-static void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *a) {
-  const int64_t block = a->block, blocks = a->blocks;
-  for (int64_t r = 0; r < a->rows; r++) {
+static void rvm_quantized_tile_int8(const rvm_quantized_tile_int8_arguments *args) {
+  const int64_t block = args->block, blocks = args->blocks;
+  for (int64_t r = 0; r < args->rows; r++) {
     /* A row: the bytes of all blocks, then the bits of their scales, then their sums (rvm_quantized_row_int8). */
-    const int32_t *const words = a->a + r * a->a_stride;
+    const int32_t *const words = args->a + r * args->a_stride;
     const int32_t *const scale_bits = words + blocks * (block / 4), *const sums = scale_bits + blocks;
     const int8_t *const bytes = (const int8_t *)words;
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
       float result = 0, scale;
-      for (int64_t number = 0; number < blocks; number++) {
-        const int64_t at = number * RVM_PANEL_WIDTH + j;
+      for (int64_t i = 0; i < blocks; i++) {
+        const int64_t at = i * RVM_PANEL_WIDTH + j;
         int32_t dot = 0;
-        for (int64_t p = number * block; p < (number + 1) * block; p++)
-          dot += rvm_quantized_number(a->b, a->bits, p, j) * bytes[p];
-        memcpy(&scale, scale_bits + number, sizeof scale);
-        const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
-        result += ((float)dot - zero * (float)sums[number]) * (a->scales[at] * scale);
+        for (int64_t p = i * block; p < (i + 1) * block; p++)
+          dot += rvm_quantized_number(args->b, args->bits, p, j) * bytes[p];
+        memcpy(&scale, scale_bits + i, sizeof scale);
+        const float zero = rvm_quantized_zero(args->zeros, args->zeros_are_bytes, at);
+        result += ((float)dot - zero * (float)sums[i]) * (args->scales[at] * scale);
       }
-      a->tile[r * RVM_PANEL_WIDTH + j] = result;
+      args->tile[r * RVM_PANEL_WIDTH + j] = result;
     }
   }
 }
 
-static void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *a) {
-  for (int64_t p = 0; p < a->count; p++)
+static void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_arguments *args) {
+  for (int64_t p = 0; p < args->count; p++)
     for (int64_t j = 0; j < RVM_PANEL_WIDTH; j++) {
-      const int64_t row = a->first + p, at = row / a->block * RVM_PANEL_WIDTH + j;
-      const float zero = rvm_quantized_zero(a->zeros, a->zeros_are_bytes, at);
-      a->panel[p * RVM_PANEL_WIDTH + j] = ((float)rvm_quantized_number(a->b, a->bits, row, j) - zero) * a->scales[at];
+      const int64_t row = args->first + p, at = row / args->block * RVM_PANEL_WIDTH + j;
+      const float zero = rvm_quantized_zero(args->zeros, args->zeros_are_bytes, at);
+      args->panel[p * RVM_PANEL_WIDTH + j] =
+          ((float)rvm_quantized_number(args->b, args->bits, row, j) - zero) * args->scales[at];
     }
 }
 

@@ -137,8 +137,9 @@ RVM_MATH float rvm_erf_f32(float x) {
    A float of at least 2^e is a multiple of 2^(e - 23).  Therefore the bits of 2 / pi that are multiples of 2^(25 - e)
    only change n by a multiple of 4, and are left out.  The product of x and the next 53 bits of 2 / pi is then small
    enough, for floats below 2^(e + 26), to be rounded to n in double.  A fused multiply-add gives r, and the following
-   53 bits of 2 / pi make r accurate to about 2^-54.  Source: Payne and Hanek, Radian reduction for trigonometric
-   functions, 1983.
+   53 bits of 2 / pi make r accurate to about 2^-54.  `high` and `low` are these bits for one of four ranges of |x|.
+   Both are rounded to nearest, and can be negative: multiples of 2^(25 - e) are left out so that the least absolute
+   value remains.  Source: Payne and Hanek, Radian reduction for trigonometric functions, 1983.
 
    Processors without a fused multiply-add compute in double, unless RVM_EXACT_FMA is defined. */
 #if defined RVM_HAS_FMA || defined RVM_EXACT_FMA

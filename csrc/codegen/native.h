@@ -21,8 +21,7 @@ enum rvm_builtin {
 
 /* The first members of every machine, which native code accesses. */
 typedef struct rvm_machine_head {
-  uint32_t watched_kinds; /* kinds that the instrument watches (rvm_instrument), and RVM_WATCH_STEPS; 0 if nothing is
-                             watched */
+  uint32_t watched_kinds; /* bit mask: 1 << kind for the kinds that the instrument watches, and RVM_WATCH_STEPS */
   int64_t fuel;           /* steps until the next poll (vm/machine.h) */
   int64_t nesting;        /* number of active native functions */
   int64_t frame_count, frame_limit; /* active bytecode functions; frame_count + nesting <= frame_limit */
@@ -36,7 +35,8 @@ typedef struct rvm_machine_head {
   const rvm_value *function_values; /* the function table, argument f of routines */
 } rvm_machine_head;
 
-/* Returns the stack pointer, or on other processors the address of the current stack frame. */
+/* Returns the stack pointer on x86-64 and AArch64.  On other processors, returns the address of the current stack
+   frame. */
 static inline const char *rvm_stack_pointer(void) {
 #if defined(__x86_64__) || defined(__aarch64__) /* __builtin_frame_address would cost a register */
   const char *here;
@@ -106,8 +106,8 @@ typedef struct rvm_native_api {
   int32_t (*is_ending)(rvm_machine *machine);
   /* Calls a kernel that uses elements of some inputs as indices of memory accesses.  `inputs` has the positions of
      these inputs among the arguments, in increasing order.  Inputs that the host could change during the call are
-     copied first, so that the kernel uses the elements that it has checked.  `self` is the machine, or NULL: nothing is
-     copied then. */
+     copied first, so that the kernel uses the elements that it has checked.  `self` is the machine.  If `self` is NULL,
+     nothing is copied. */
   rvm_status (*call_with_private)(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
                                   const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;

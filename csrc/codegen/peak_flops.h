@@ -8,14 +8,14 @@
 
 enum { RVM_PEAK_VECTORS = 12 }; /* independent chains of multiply-adds, to hide their latency */
 
-/* Replaces each of the RVM_PEAK_NUMBERS elements x by x * factor + addend, `steps` times.  Elements stay in vector
-   registers during all steps. */
+/* Replaces each of the RVM_PEAK_NUMBERS elements x by x * factor + addend, `steps` times.  With GCC and clang, the
+   elements stay in vector registers during all steps. */
 static inline RVM_UNUSED void rvm_multiply_adds(const rvm_multiply_adds_arguments *args) {
   const int64_t steps = args->steps;
   const float factor = args->factor, addend = args->addend;
   float *const x = args->x;
 #ifdef __GNUC__
-  const rvm_lanes addends = addend - (rvm_lanes){0};
+  const rvm_lanes addends = addend - (rvm_lanes){0}; /* every lane is `addend`, even if it is -0.0 */
   for (int first = 0; first < RVM_PEAK_NUMBERS; first += RVM_PEAK_VECTORS * RVM_LANES) {
     rvm_lanes sum[RVM_PEAK_VECTORS];
 #pragma GCC unroll 12

@@ -20,6 +20,7 @@ static inline float rvm_larger_or_nan(float total, float element) {
 static inline RVM_ALWAYS_INLINE void rvm_max_pool_line(const rvm_max_pool_f32_arguments *args, float *line,
                                                        const float *x, int64_t height, int64_t y, int64_t left,
                                                        int64_t span) {
+  /* The columns [begin, end) of the line are inside the plane. */
   const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
   const int64_t inside = args->width - left < span ? args->width - left : span, end = inside > begin ? inside : begin;
   int is_first = 1;
@@ -101,7 +102,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
       height *= planes;
       planes = 1;
     }
-    const int64_t most = RVM_POOL_LINE / width;
+    const int64_t most = RVM_POOL_LINE / width; /* rows that fit in `line` */
     for (int64_t plane = 0; plane < planes; plane++, x += height * width)
       for (int64_t first = 0; first < rows; first += most) {
         const int64_t count = rows - first < most ? rows - first : most;
@@ -113,7 +114,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
       }
     return;
   }
-  const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1;
+  const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1; /* windows that fit in `line` */
   for (int64_t plane = 0; plane < planes; plane++, x += height * width)
     for (int64_t row = 0; row < rows; row++, out += columns)
       for (int64_t first = 0; first < columns; first += most) {

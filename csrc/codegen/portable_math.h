@@ -109,7 +109,7 @@ RVM_PORTABLE double rvm_expm1_f64(double x) {
   const double first = rvm_power_of_2(half), second = rvm_power_of_2(e.n - half);
   const double unit = second > 0x1p511 ? 0.0 : 1.0; /* 2^n may be 2^1024: add 1 only where it matters */
   const double rest = e.power - e.low;
-  /* (2^n - 1) + 2^n high is summed without rounding, and the small parts are added last. */
+  /* (2^n - 1) + 2^n * e.high is summed without rounding, and the small parts are added last. */
   const rvm_two_f64 sum = rvm_exact_sum(1.0 - unit / first / second, e.high);
   const double result = (sum.high + (sum.low + rest)) * first * second;
   return x == 0.0 ? x : result;
@@ -156,7 +156,7 @@ RVM_MATH rvm_log_parts rvm_split_logarithm(double x) {
   return (rvm_log_parts){f, is_subnormal ? signed_n - 54.0 : signed_n};
 }
 
-/* Returns n ln 2 + log(1 + f) + tail. */
+/* Returns n ln 2 + log(1 + f) + tail.  log(1 + f) = 2 atanh(s), where s = f / (2 + f). */
 RVM_MATH double rvm_log_near_1_f64(double f, double n, double tail) {
   const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
   double q = 0x1.0c04595972ab8p-3;
@@ -231,7 +231,8 @@ RVM_MATH double rvm_pow_ends(double x, double y, double power) {
   return x == 1.0 || y == 0.0 ? 1.0 : result;
 }
 
-/* Returns log(x) with about 65 bits, for a positive and finite x. */
+/* Returns log(x) with about 65 bits, for a positive and finite x.  log(x) = n ln 2 + log(1 + f), and log(1 + f) = 2
+   atanh(s) = 2 s + 2/3 s^3 + ..., where s = f / (2 + f). */
 RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
   const rvm_log_parts parts = rvm_split_logarithm(x);
   const double f = parts.f, n = parts.n;
@@ -270,7 +271,8 @@ RVM_PORTABLE double rvm_pow_f64(double x, double y) {
   return rvm_pow_ends(x, y, rvm_scaled_exp(product.high, is_huge ? 0.0 : tail, 0));
 }
 
-/* Uses two steps of Halley's method.  A third step starts from the result rounded to 26 bits, whose square is exact. */
+/* The first guess divides the exponent by 3.  Two steps of Halley's method follow.  A third step starts from the result
+   rounded to 26 bits, whose square is exact. */
 RVM_PORTABLE double rvm_cbrt_f64(double x) {
   const double magnitude = fabs(x);
   const int is_small = magnitude < 0x1p-1022, is_large = magnitude > 0x1p1000;
@@ -290,7 +292,8 @@ RVM_PORTABLE double rvm_cbrt_f64(double x) {
 
 /* ---- inverse trigonometric functions ---- */
 
-/* atan(x) = atan(c) + atan((x - c) / (1 + c x)) for a constant c near x. */
+/* atan(x) = atan(c) + atan((x - c) / (1 + c x)) for a constant c near x.  c is 0, 0.5, 1, 1.5 or infinity, and its atan
+   is high + low.  top / base is the argument of the second atan. */
 RVM_PORTABLE double rvm_atan_f64(double x) {
   const double m = fabs(x);
   double top = m, base = 1.0, high = 0.0, low = 0.0;

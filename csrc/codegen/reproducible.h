@@ -37,6 +37,7 @@ RVM_MATH double rvm_exact_fma_f64(double a, double b, double c) {
   const double high_error = (product - (high - high_rest)) + (low - high_rest);
   const double sum = high_error + low_error, sum_rest = sum - high_error; /* rounded to odd */
   const double error = (high_error - (sum - sum_rest)) + (low_error - sum_rest);
+  /* If `error` and `sum` have opposite signs, the absolute value of `sum` was rounded up. */
   const int64_t is_inexact = (error > 0) | (error < 0), is_too_large = is_inexact & ((error < 0) ^ (sum < 0));
   return high + rvm_f64_of_bits((rvm_bits_of_f64(sum) - is_too_large) | is_inexact);
 }

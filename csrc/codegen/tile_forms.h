@@ -26,10 +26,10 @@
 /* Defines name(args), where `args` points to a `type` with the numbers of rows, at most 6, and of columns.  row_bytes:
    the distance of the rows of args->a, in bytes.
 
-   The function divides the columns into groups of at most `most` vectors, at most 4, each with `lanes` columns.  It
-   calls in_registers(args, rows, vectors, column) for each group, which begins at `column`.  If the numbers of rows and
-   of columns are constants, the function consists only of calls of the right forms.  With RVM_COMPACT, only tiles of
-   one row and of 6 rows have forms, and the rows of others are computed one by one. */
+   The function divides the columns into groups of at most `most` vectors of `lanes` columns each.  `most` is at most 4.
+   It calls in_registers(args, rows, vectors, column) for each group, which begins at `column`.  If the numbers of rows
+   and of columns are constants, the function consists only of calls of the right forms.  With RVM_COMPACT, only tiles
+   of one row and of 6 rows have forms, and the rows of others are computed one by one. */
 #ifdef RVM_COMPACT
 #define RVM_DEFINE_TILES(name, type, in_registers, lanes, most, row_bytes)                                       \
   static inline RVM_ALWAYS_INLINE void name##_rows(const type *args, int rows) {                                 \

@@ -1,14 +1,16 @@
 /* trees.h: the micro-kernels of decision trees (relvm/ops/decision_trees.py).
 
-   A node is a record of a threshold and a word.  The word consists of an offset in its lowest bits, and of the number
-   of a column.  If the column of a row is at most the threshold, the next node is `offset - 1` nodes ahead, otherwise
-   `offset` nodes ahead: the children of a node are adjacent.  A leaf has the offset 0 and the last column, which is NaN
-   in every row, so a row that has reached a leaf stays there.  The threshold of a leaf is its value, or the number of
-   its values in another table.
+   A node is a record of a threshold and a word, which has as many bits as the threshold and follows it.  The word
+   contains an offset in its lowest bits, and the index of a column in the other bits.  If the column of a row is at
+   most the threshold, the next node is `offset - 1` nodes ahead, otherwise `offset` nodes ahead: the children of a node
+   are adjacent.  A leaf has the offset 0 and the last column, which is NaN in every row, so a row that has reached a
+   leaf stays there.  The threshold of a leaf is its value or, if a row has several totals, the index of the leaf in a
+   table of values.
 
    The steps of RVM_TREE_LANES pairs of a row and a tree are interleaved, because a step takes many times longer than it
-   occupies the processor.  The pairs are rows of one tree, or trees of one row.  A node that a table names is clamped
-   to the tables, so all accesses are valid for every content of the tables, even if it changes meanwhile. */
+   occupies the processor.  The pairs are rows of one tree, or trees of one row.  Each index that is read from a table
+   is clamped to the range of its table.  All accesses are therefore valid for any contents of the tables, even if these
+   change meanwhile. */
 #ifndef RELVM_TREES_H
 #define RELVM_TREES_H
 
@@ -43,6 +45,7 @@ typedef struct rvm_tree_top {
 
 /* Reads the first records of a tree.  left: the number of records from the root to the end of the table. */
 static inline RVM_ALWAYS_INLINE rvm_tree_top rvm_tree_read_top(const uint64_t *nodes, uint32_t root, uint32_t left) {
+  /* Thresholds have even positions in vectors of 32 bits, and words have odd ones. */
   const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
   const uint32_t exists = left < 32 ? ((uint32_t)1 << left) - 1 : UINT32_MAX;
@@ -165,7 +168,7 @@ static RVM_NOINLINE void rvm_tree_vectors(const rvm_trees_f32_arguments *args) {
   const int64_t rows = args->rows, trees = args->trees, whole = rows / RVM_TREE_LANES * RVM_TREE_LANES;
   const uint32_t last = (uint32_t)args->node_count - 1;
   for (int64_t t = 0; whole > 0 && t < trees; t++) {
-    const uint32_t number = (uint32_t)args->roots[t], root = number < last ? number : last;
+    const uint32_t first = (uint32_t)args->roots[t], root = first < last ? first : last;
     const int64_t steps = args->depths[t] < args->steps ? args->depths[t] : args->steps;
     const rvm_tree_top top = rvm_tree_read_top(args->nodes, root, last + 1 - root);
     int64_t row = 0;
@@ -174,6 +177,7 @@ static RVM_NOINLINE void rvm_tree_vectors(const rvm_trees_f32_arguments *args) {
     for (; row < whole; row += RVM_TREE_LANES) rvm_tree_vector_rows(args, &top, steps, row, 1);
   }
   for (int64_t t = 0, count; whole < rows && t < trees; t += count) {
+    /* Four vectors, unless at least two of them would have no tree. */
     count = trees - t > 2 * RVM_TREE_LANES ? 4 * RVM_TREE_LANES : RVM_TREE_LANES;
     for (int64_t row = whole; row < rows; row++)
       if (count > RVM_TREE_LANES)

@@ -79,6 +79,7 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
   for (int64_t c = 0; c < a.channels; c++) {
     const float *plane = a.planes + c * a.height * a.width;
     for (int64_t line = a.first_tile / a.tiles_per_row; line * a.tiles_per_row < a.first_tile + a.tiles; line++) {
+      /* Tiles [begin, end) of this call are on the line.  The first of them reads the plane from (row, column) on. */
       const int64_t begin = line * a.tiles_per_row > a.first_tile ? line * a.tiles_per_row - a.first_tile : 0;
       const int64_t rest = (line + 1) * a.tiles_per_row - a.first_tile, end = rest < a.tiles ? rest : a.tiles;
       const int64_t row = rvm_winograd_first_row(line, a.spread) - a.top;
@@ -91,7 +92,7 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
       for (int64_t j = 0; j < end - begin; j += RVM_WINOGRAD_LANES) {
         RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {
-          float d[4][4], t[4][4];
+          float d[4][4], t[4][4]; /* t = B' d */
 #pragma GCC unroll 4
           for (int r = 0; r < 4; r++) {
             d[r][0] = even[r][l];
@@ -149,7 +150,7 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
     const float *restrict source = args->m + r * columns;
     RVM_SIMD()
     for (int64_t j = 0; j < columns; j++) {
-      float t[2][4];
+      float t[2][4]; /* A' m */
 #pragma GCC unroll 4
       for (int s = 0; s < 4; s++) {
         const float *element = source + s * stride + j;

@@ -48,7 +48,7 @@ typedef struct rvm_budget {
   void *host;
   size_t refused;     /* size of the last allocation if the budget refused it, else 0 */
   int32_t is_relaxed; /* see rvm_budget_relax */
-  int32_t is_sealed;  /* 1 in a real-time run, in which `limit` is 0 and errors name the run */
+  int32_t is_sealed;  /* 1 in a real-time run: `limit` is 0, and rvm_out_of_memory names the run */
 } rvm_budget;
 
 /* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is

@@ -97,18 +97,18 @@ static const struct {
 #undef FEATURE
 };
 
-/* Returns the features that one word of a feature list names: the feature of a row of cpu_features.def, or all features
-   of an x86-64 psABI level (x86-64-v2 to x86-64-v4) and the levels below it.  Returns 0 if the word is unknown, or is
-   x86-64. */
-static uint64_t features_of_word(const char *word, size_t length) {
+/* Returns the features that a name in a feature list stands for: the feature of a row of cpu_features.def, or all
+   features of an x86-64 psABI level (x86-64-v2 to x86-64-v4) and the levels below it.  Returns 0 if the name is
+   unknown, or is x86-64. */
+static uint64_t features_of_name(const char *name, size_t length) {
   static const char level_prefix[] = "x86-64-v";
   const size_t prefix = sizeof level_prefix - 1;
-  int level = length == prefix + 1 && memcmp(word, level_prefix, prefix) == 0 ? word[prefix] - '0' : 0;
+  int level = length == prefix + 1 && memcmp(name, level_prefix, prefix) == 0 ? name[prefix] - '0' : 0;
   if (level > HIGHEST_LEVEL) level = 0;
   uint64_t features = 0;
   for (int i = 0; i < RVM_CPU_FEATURE_COUNT; i++) {
     const int is_in_level = rows[i].level && rows[i].level <= level;
-    const int is_named = strlen(rows[i].option) == length && memcmp(rows[i].option, word, length) == 0;
+    const int is_named = strlen(rows[i].option) == length && memcmp(rows[i].option, name, length) == 0;
     if (is_in_level || is_named) features |= (uint64_t)1 << i;
   }
   return features;
@@ -118,17 +118,17 @@ int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes) {
   const uint64_t present = rvm_cpu_features();
   size_t used = 0;
   missing[0] = '\0';
-  for (const char *word = needed; *word;) {
-    const size_t length = strcspn(word, " ");
-    const uint64_t features = features_of_word(word, length);
+  for (const char *name = needed; *name;) {
+    const size_t length = strcspn(name, " ");
+    const uint64_t features = features_of_name(name, length);
     if (length && (!features || features & ~present)) {
       const size_t separator_bytes = used ? strlen(", ") : 0;
       if (used + separator_bytes + length + 1 > missing_bytes) return 1;
       memcpy(missing + used, ", ", separator_bytes);
-      memcpy(missing + used + separator_bytes, word, length);
+      memcpy(missing + used + separator_bytes, name, length);
       missing[used += separator_bytes + length] = '\0';
     }
-    word += length + (word[length] == ' ');
+    name += length + (name[length] == ' ');
   }
   return used > 0;
 }
@@ -138,13 +138,13 @@ static uint64_t features_of_list(const char *list, int *is_known) {
   static const char lowest[] = "x86-64";
   uint64_t features = 0;
   *is_known = 1;
-  for (const char *word = list; *word;) {
-    const size_t length = strcspn(word, " ");
-    const uint64_t named = features_of_word(word, length);
-    const int is_lowest = length == sizeof lowest - 1 && memcmp(word, lowest, length) == 0;
+  for (const char *name = list; *name;) {
+    const size_t length = strcspn(name, " ");
+    const uint64_t named = features_of_name(name, length);
+    const int is_lowest = length == sizeof lowest - 1 && memcmp(name, lowest, length) == 0;
     if (length && !named && !is_lowest) *is_known = 0;
     features |= named;
-    word += length + (word[length] == ' ');
+    name += length + (name[length] == ' ');
   }
   return features;
 }

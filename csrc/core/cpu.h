@@ -16,7 +16,7 @@ enum { RVM_CPU_NAME_BYTES = 49 }; /* the size of a processor's brand string, wit
 /* Writes the processor's brand string, for messages, to `name`. */
 void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]);
 /* Compares this processor with a list of required features, such as "x86-64-v4 avx512vnni".  Returns 0 if it has all of
-   them.  Otherwise returns 1 and writes the words for missing or unknown features to `missing`, separated by ", ".
+   them.  Otherwise returns 1 and writes the names of missing or unknown features to `missing`, separated by ", ".
    Omits the last ones if the buffer is too small. */
 int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
 /* Returns whether a list of features contains only known ones. */

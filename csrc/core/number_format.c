@@ -16,8 +16,9 @@
 
 enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
-/* For each float dtype: the number of digits of a decimal number that a normal number of the dtype keeps (FLT_DIG in
-   C), the number that distinguishes all values (FLT_DECIMAL_DIG), and the smallest normal number. */
+/* The properties of the float dtypes.  kept: how many significant decimal digits survive a conversion to a normal
+   number of the dtype and back (FLT_DIG in C).  needed: how many digits distinguish all values (FLT_DECIMAL_DIG).
+   normal: the smallest normal number. */
 static const struct {
   int32_t dtype, kept, needed;
   double normal;
@@ -46,8 +47,7 @@ static void next_digits(char *digits, int32_t *exponent) {
 }
 
 /* Finds the fewest digits with which 0.DIGITS * 10^exponent reads back as `value`, which is positive.  For a normal
-   number, the search starts at the number of digits that every normal number keeps.  If fewer digits are enough, the
-   digits end with zeros, which are removed. */
+   number, the search starts with `kept` digits: if fewer are enough, these digits end with zeros, which are removed. */
 static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], int32_t *exponent) {
   size_t row = 0;
   while (floats[row].dtype != dtype) row++;
@@ -83,7 +83,7 @@ static int32_t float_write(int32_t dtype, double value, char text[RVM_NUMBER_BYT
   if (magnitude < 1e-4 || magnitude >= 1e16)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%c%s%se%+03d", sign, digits[0], count > 1 ? "." : "", digits + 1,
                     exponent - 1);
-  /* The formats 0.00125, 12500.0 and 12.5 of 0.125 * 10^exponent. */
+  /* Without an exponent, the digits 125 are written as 0.00125, 12500.0 or 12.5. */
   if (exponent <= 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.%.*s%s", sign, -exponent, "000", digits);
   if (count <= exponent)
     return snprintf(text, RVM_NUMBER_BYTES, "%s%s%.*s.0", sign, digits, exponent - count, "0000000000000000");

@@ -16,7 +16,7 @@ void rvm_objects_enter(rvm_objects *objects) {
   innermost = objects;
 }
 
-/* Removes `objects` from the list of entered machines.  A thread need not leave machines in reverse order. */
+/* Unlinks the free lists of one machine.  A thread need not leave machines in the reverse order of entering them. */
 void rvm_objects_leave(rvm_objects *objects) {
   for (rvm_objects **link = &innermost; *link; link = &(*link)->outer) {
     if (*link != objects) continue;

@@ -5,15 +5,15 @@
 
 #include "base.h"
 
-/* A block's size is a multiple of RVM_OBJECT_STEP bytes.  Blocks of more than RVM_OBJECT_CLASSES steps are not
-   cached.  The free lists of a machine hold at most RVM_KEPT_OBJECT_BYTES. */
+/* A block's size is a multiple of RVM_OBJECT_STEP bytes.  Blocks of more than RVM_OBJECT_CLASSES steps are not cached.
+   The free lists of a machine hold at most RVM_KEPT_OBJECT_BYTES, unless rvm_objects.keeps_all is set. */
 enum { RVM_OBJECT_STEP = 16, RVM_OBJECT_CLASSES = 64, RVM_KEPT_OBJECT_BYTES = 1 << 18 };
 
 /* The free lists of a machine.  Initialize with zeros. */
 typedef struct rvm_objects {
   struct rvm_dead_object *kept[RVM_OBJECT_CLASSES + 1]; /* indexed by class, the block's size in steps */
   int64_t kept_bytes;
-  int32_t keeps_all;         /* 1: RVM_KEPT_OBJECT_BYTES is no limit */
+  int32_t keeps_all;         /* 1: the lists may hold more than RVM_KEPT_OBJECT_BYTES (real-time mode) */
   struct rvm_objects *outer; /* the lists that the thread used before it entered these */
 } rvm_objects;
 

@@ -4,10 +4,10 @@
    and the only one that it loads.  The executable was verified when the library was made, so the library has no checks
    of executables.  Its interpreter has no specialized steps (steps.def).
 
-   RVM_SELECTION is the name of a file that defines RVM_USES_NAME as `~,` for each name that the executable uses: of a
-   builtin or micro-kernel, function_NAME for an element function, step_NAME for the step of a scalar operator, op_NAME
-   for an instruction of kernel bytecode, op_NAME_SIZE for one on elements of that many bytes, and string_constant for
-   constants of strings.  The sources that refer to these names are compiled with it. */
+   RVM_SELECTION is the name of a file that defines RVM_USES_NAME as `~,` for each NAME that the executable uses.  NAME
+   is the name of a builtin or micro-kernel, function_F for the element function F, step_S for the step of the scalar
+   operator S, op_K for the instruction K of kernel bytecode, op_K_B for K on elements of B bytes, or string_constant
+   for constants of strings.  The sources that refer to these names are compiled with this file. */
 #ifndef RELVM_SELECTED_H
 #define RELVM_SELECTED_H
 
@@ -17,7 +17,8 @@ enum { RVM_IS_SELECTIVE = 1 };
 enum { RVM_IS_SELECTIVE = 0 };
 #endif
 
-/* Fails with BAD_EXECUTABLE, if the check of an executable that this follows can fail. */
+/* The failure of a check of the executable: fails with BAD_EXECUTABLE.  In a selective library, no such check can fail,
+   so the compiler may assume that this code is unreachable. */
 #ifdef RVM_SELECTIVE
 #define RVM_FAIL_BAD(error, ...) ((void)(error), __builtin_unreachable(), RVM_OK)
 #else

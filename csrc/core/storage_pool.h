@@ -28,9 +28,10 @@ typedef struct rvm_pool_sizes {
    their previous contents cannot be read.  Only one thread at a time may call the functions below, except
    rvm_storage_free. */
 rvm_pool *rvm_pool_new(int32_t is_zeroed);
-/* RVM_POOL_LEARNS: the pool takes a block of exactly the right class from the system if it has none, and keeps all
-   blocks, so that the same requests never need another block.  RVM_POOL_SEALED: for a request that it has no block for,
-   it prefers a larger block to one from the system. */
+/* The modes of a pool.  LIMITED: the pool frees cached blocks that exceed a limit (limit_bytes in storage_pool.c).
+   LEARNS: the pool keeps all blocks.  If it has no block of exactly the right class for a request, it takes one from
+   the system, so the same requests never need another block.  SEALED: if the pool has no block of the right class, it
+   prefers a larger block to one from the system. */
 enum { RVM_POOL_LIMITED, RVM_POOL_LEARNS, RVM_POOL_SEALED };
 void rvm_pool_set_mode(rvm_pool *pool, int32_t mode);
 /* Frees the blocks kept for reuse. */

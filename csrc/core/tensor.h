@@ -5,9 +5,9 @@
 #include "dtype.h"
 #include "object.h"
 
-/* The states of a tensor over memory of the host that the host has donated to a run, which may overwrite it.  LENT: the
-   host still has one reference to the tensor, which it does not use.  GIVEN: the host has released this reference.  The
-   state is in the upper bits of memory_class. */
+/* Whether the host has donated the memory of a tensor, so that the run may overwrite it.  NONE: no.  LENT: yes, and the
+   host still has one reference to the tensor, which it does not use.  GIVEN: yes, and the host has released this
+   reference.  The state is in the upper bits of memory_class. */
 enum { RVM_DONATION_NONE = 0, RVM_DONATION_LENT = 1, RVM_DONATION_GIVEN = 2 };
 
 static inline int32_t rvm_tensor_donation(const rvm_tensor *tensor) { return tensor->memory_class >> RVM_CLASS_BITS; }

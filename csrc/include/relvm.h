@@ -174,7 +174,8 @@ int32_t rvm_is_registered(const char *name);
 #define RVM_MAX_NAME_BYTES 1000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: reject an executable with a native section */
-  /* 1: accept native code for another processor, architecture, ABI version or system; creating a machine then fails. */
+  /* 1: accept native code for another processor, architecture, ABI version or system, although creating a machine of
+     such an executable fails. */
   int32_t elsewhere;
   /* 0: skip the checksum of the section of tensor elements, and of a portable program, if the section is larger than
      RVM_CHECKED_DATA_BYTES. */
@@ -197,9 +198,9 @@ typedef struct rvm_load_options {
   void *release_argument;
 } rvm_load_options;
 
-/* Maps a file into memory for reading.  On Windows, `path` is UTF-8 or, if it is not
-   valid UTF-8, in the code page of the process.  Fails with ARGUMENT_ERROR if the file cannot be
-   opened, is empty, or cannot be mapped.  No other program may shorten the file while it is mapped. */
+/* Maps a file into memory for reading.  On Windows, `path` is UTF-8 or, if it is not valid UTF-8, in the code page of
+   the process.  Fails with ARGUMENT_ERROR if the file cannot be opened, is empty, or cannot be mapped.  No other
+   program may shorten the file while it is mapped. */
 rvm_status rvm_file_map(const char *path, const void **bytes, int64_t *size_bytes, rvm_value *error);
 /* Unmaps a file.  `bytes` may be NULL. */
 void rvm_file_unmap(const void *bytes, int64_t size_bytes);
@@ -370,12 +371,14 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
 /* Returns the instrument that fills the profile.  Only one machine of the executable may use it at a time.  For NULL,
    the instrument does nothing. */
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
-/* Sets the formulas for the operations of a function, and for the elements that a call reads of its first arguments.
-   `code` is a sequence of sums, and is copied.  The first sum is the number of operations.  Each further sum is the
-   number of elements read of one argument; all elements of the remaining arguments are read.  A sum consists of the
-   number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements.  A term consists
-   of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the index of
-   an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
+/* Sets formulas for the operations of a function, and for the elements that a call reads of each argument.
+
+   `code` is copied.  It is a sequence of sums: first the operations, then for each argument the elements that are read.
+   Arguments without a sum are read completely.  A sum consists of the number of its terms and the terms.  If the number
+   of terms is -1, the operations are unknown, or the argument is read completely.  A term consists of a coefficient,
+   the number of its factors, and the factors, which are multiplied.  A factor is the size of an axis, given as the
+   index of an argument and the index of the axis.  The value of a sum is unknown, too, if an axis does not exist.  A
+   malformed or incomplete sum is unknown, and so are the sums after it. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length,
                              rvm_value *error);
 /* Makes the profile also count and time the instructions of kernels in kernel bytecode.  Call it before
@@ -431,8 +434,8 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
    with INDEX_ERROR if the instruction does not exist, and with ARGUMENT_ERROR if the machine has no debugger. */
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops,
                              rvm_value *error);
-/* Makes a run also stop before every instruction of the outermost `depth` active calls, or of none if `depth` is 0 or
-   less.  May be called from any thread. */
+/* Makes a run stop, in addition to its breakpoints, before every instruction of the outermost `depth` active calls, or
+   of none if `depth` is 0 or less.  May be called from any thread. */
 void rvm_machine_stop_within(rvm_machine *machine, int64_t depth);
 /* Makes rvm_machine_stop_within include kernels in kernel bytecode that are called later (`stops` 1), or not (0, the
    default).  May be called from any thread. */

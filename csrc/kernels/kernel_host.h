@@ -17,7 +17,7 @@ typedef struct rvm_kernel_host {
   /* Charges work as steps.  A status other than OK (INTERRUPTED, TIMEOUT, ...) ends the run. */
   rvm_status (*spend)(rvm_machine *machine, int64_t cost, rvm_value *error);
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error); /* checks all limits now */
-  int32_t (*is_ending)(rvm_machine *machine);                 /* may be called on any thread */
+  int32_t (*is_ending)(rvm_machine *machine); /* whether the run must end; may be called on any thread */
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
   /* Called before instruction number `pc`, with the state of the run (kernel_run.h), which is valid during the call.  A
      failure ends the run.  If `threads` is above 1, parallel loops call `observe` on several threads.  NULL if there is

@@ -3,7 +3,7 @@
    Each instruction (kernel_opcodes.def) has one body in `interpret`, under a comment with its meaning.  Verification
    has checked the operands.  The interpreter checks what depends on a run, once for each strip: accesses must be within
    their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel. When
-   the fuel is used up, rvm_kernel_refuel checks the limits of the run.  Read kernel_run.h for the state of a run. */
+   the fuel is used up, rvm_kernel_refuel checks the limits of the run.  kernel_run.h declares the state of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -592,8 +592,8 @@ observe:
     NEXT_AFTER(STRIP_COST);
   }
 
-  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); if the last elements of src do not fill
-     all lanes, stores them after the lanes */
+  /* Performs lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]) for each i.  If the last
+     elements of src do not fill all lanes, stores these elements after the lanes instead. */
   BODY(accumulate) {
     OPERANDS(accumulate);
     const rvm_element_function *function = &state->level->functions[op->function];

@@ -43,13 +43,13 @@ typedef struct rvm_kernel_array {
 
 /* A loaded program.  The pointers are borrowed from the bytes that the program was read from, which must outlive it. */
 typedef struct rvm_kernel_program {
-  /* For each tensor: dtype, rank, dimensions.  A dimension d < 0 is the size variable -1 - d, which is the scalar of
-     that number. */
+  /* For each tensor: dtype, rank, dimensions.  A dimension d < 0 stands for the size variable -1 - d, which is the
+     scalar register -1 - d. */
   const int64_t *tensors;
   const uint64_t *constants; /* initial values of the scalars after the size variables */
   const rvm_kernel_array *arrays;
   const rvm_kernel_instruction *code;
-  const uint16_t *arguments; /* the argument table (kernel_verify.c): numbers of registers and buffers */
+  const uint16_t *arguments; /* the argument table (kernel_verify.c): indices of registers and buffers */
   const char *messages;      /* `message_count` strings, each with its NUL */
   uint32_t tensor_words, input_count, tensor_count, size_count, constant_count;
   uint32_t scalar_count, strip_count, view_count, array_count;

@@ -16,7 +16,8 @@ enum {
   /* Fuel between two checks of the limits.  A scalar instruction costs 1.  No instruction takes more than about half a
      microsecond per unit of its cost. */
   RVM_KERNEL_FUEL = 1 << 13,
-  /* Bytes of the C stack for the interpreter, the interpreter of a part of a parallel loop, and a micro-kernel. */
+  /* Bytes of the C stack that a run may need: the interpreter, inside it the interpreter of a part of a parallel loop,
+     and inside that a micro-kernel. */
   RVM_KERNEL_STACK_BYTES = 40 << 10,
   PARALLEL_COST = 256,               /* fuel of a parallel loop */
   SETUP_REGISTERS = 64,              /* registers and buffers of a part that are initialized per unit of fuel */

@@ -124,6 +124,7 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
     const int64_t most_depth = portion_size(args.rows * part.columns, 64);
+    /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
     for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
       part.depth = min_i64(depth - p, most_depth);
       part.a = args.a + p * args.a_column_stride;
@@ -170,6 +171,7 @@ static int run_rvm_window_tile_f32(rvm_window_tile_f32_arguments args, const rvm
     part.tile = args.tile + j;
     part.row_offsets = rows.values;
     const int64_t most_depth = portion_size(args.rows * part.columns, 1);
+    /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
     for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
       part.depth = min_i64(depth - p, most_depth);
       part.offsets = taps.values + p;
@@ -263,6 +265,7 @@ static int run_rvm_quantized_tile_int8(rvm_quantized_tile_int8_arguments args,
   EXPECT_WORK(work, 0x1p26);
   const int64_t depth = args.blocks * args.block;
   EXPECT_QUANTIZED_PANEL(depth);
+  /* A block of a row has the words of its bytes, the bits of its scale, and the sum of its bytes. */
   EXPECT_RANGE(a, 0, last_offset(args.rows, args.a_stride) + args.blocks * (args.block / 4 + 2));
   EXPECT_RANGE(tile, 0, args.rows * RVM_PANEL_WIDTH);
   SPEND((int64_t)work);
@@ -278,7 +281,7 @@ static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns
   const int64_t height = round_up(args.rows, RVM_COLUMN_ROWS), width = round_up(args.columns, RVM_TILE_STEP);
   if (height == 0 || width == 0) return RVM_MICRO_DONE;
   EXPECT_RANGE(sums, 0, last_offset(height, args.sums_stride) + width);
-  /* One iteration even if count is 0: without offsets, the sums become 0.  No element of x is accessed then. */
+  /* One iteration even if count is 0: unless `accumulates`, the sums become 0.  No element of x is accessed then. */
   for (int64_t c = 0; c == 0 || c < args.count; c += OFFSETS) {
     offsets x_offsets, weight_offsets;
     const int64_t count = min_i64(args.count - c, OFFSETS);
@@ -314,6 +317,7 @@ static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buff
   EXPECT_RANGE(offsets, 0, args.taps);
   EXPECT_RANGE(weights, 0, args.taps);
   EXPECT_RANGE(sums, 0, width);
+  /* One iteration even if taps is 0: unless `accumulates`, the sums become 0.  No element of x is accessed then. */
   for (int64_t t = 0; t == 0 || t < args.taps; t += OFFSETS) {
     offsets x_offsets;
     const int64_t taps = min_i64(args.taps - t, OFFSETS);
@@ -404,6 +408,7 @@ static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const r
   EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
   EXPECT(args.out_height >= 1 && args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
   if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
+  /* The columns are on at most `lines` lines of the result. */
   const int64_t lines = args.columns / args.out_width + 2;
   const int64_t last_image = (args.column + args.columns - 1) / (args.out_height * args.out_width);
   const double work = (double)args.rows * (double)args.panel_stride + (double)taps * (double)lines;
@@ -604,6 +609,7 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   EXPECT(rows <= RVM_ATTENTION_ROWS && (args.k_row_stride == 1 || args.k_column_stride == 1));
   const int64_t key_work = depth + width + 16;
   EXPECT_WORK((double)keys * (double)key_work, 0x1p27);
+  /* The sizes of rvm_attend */
   const int64_t columns = round_up(width, RVM_TILE_STEP), parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
   const int64_t part_keys = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? round_up(keys, RVM_TILE_STEP) : RVM_ATTENTION_PANEL;

@@ -19,7 +19,7 @@ const char *rvm_executable_string(const rvm_executable *executable, uint32_t ind
   return (const char *)executable->sections[RVM_SECTION_strings].bytes + executable->strings[index].offset;
 }
 
-/* Returns whether a name equals a pattern, or begins with the text before the * that ends a pattern. */
+/* Returns whether a name equals a pattern or, if the pattern ends with an asterisk, begins with the text before it. */
 static int matches_pattern(const char *name, const char *pattern) {
   size_t length = strlen(pattern);
   if (length > 0 && pattern[length - 1] == '*') return strncmp(name, pattern, length - 1) == 0;

@@ -535,6 +535,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   const int is_trusted = options && options->trust_native;
   if (has_native && !is_trusted && !executable->is_only_checked)
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, which the load options do not trust");
+  /* Trusted native code may call every registered function. */
   if (!status && !(has_native && is_trusted) && !RVM_IS_SELECTIVE) status = copy_callable(executable, options, error);
   load_step *const steps[] = {STEPS};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {

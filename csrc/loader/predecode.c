@@ -23,7 +23,9 @@ typedef struct decoder {
   rvm_register_types types;
   int32_t *positions;           /* per code word that starts an instruction: offset of its step in `steps` */
   unsigned char *checked_types; /* per parameter of the current function (rvm_entry_checks) */
-  int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* numbers of literals, from 1; 0: none yet */
+  /* The literal of each constant, function and shared int, of NIL, of each bool, and of the context: its index in
+   `literals` plus 1, or 0 if it has no literal yet. */
+  int32_t *literal_of_constant, *literal_of_function, *literal_of_int;
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
   int64_t literal_count;
@@ -67,8 +69,8 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
 
 /* ---- literals ---- */
 
-/* Returns the operand word for a literal.  *slot is the number of the literal, counted from 1.  If *slot is 0, adds a
-   literal and stores its number. */
+/* Returns the operand word for a literal.  *slot is the index of the literal plus 1.  If *slot is 0, adds the literal
+   and sets *slot. */
 static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   if (*slot == 0) {
     d->literals[d->literal_count++] = value;
@@ -77,7 +79,8 @@ static int32_t literal(decoder *d, rvm_value value, int32_t *slot) {
   return -*slot;
 }
 
-/* Translates an argument word into an operand word: the number of a register, or a negative number for a literal. */
+/* Translates an argument word into an operand word: the index of a register, or a negative number for a literal (kind s
+   in steps.def). */
 static int32_t operand(decoder *d, uint32_t word) {
   int32_t payload = rvm_argument_payload(word), fresh = 0;
   switch (rvm_argument_kind(word)) {
@@ -240,6 +243,7 @@ static void emit_tail_call(decoder *d, int32_t index, const unsigned char *types
     passes_checks &= type == RVM_REGISTER_NEVER ||
                      (type != RVM_REGISTER_ANY && rvm_argument_type(d->executable, types, list[1 + i]) == type);
   }
+  /* `sources` are the operands that emit_operands emits below. */
   int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
   emit(d, RVM_STEP_tail_self);
   emit(d, (int32_t)(d->positions[function->code_start + (passes_checks ? checks_end : 0)] - (start - d->steps)));

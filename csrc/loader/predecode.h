@@ -17,7 +17,8 @@
 #include "steps.def"
 #undef STEP
 
-/* The operand words of the steps of scalar operators.  If an operator has only one operand, `right` is NIL. */
+/* The operand words of the steps of scalar operators.  If an operator has only one operand, `right` denotes a literal
+   NIL, which is not used. */
 typedef struct rvm_step_operator {
   int32_t step, dst, left, right;
 } rvm_step_operator;

@@ -300,7 +300,7 @@ static rvm_status fail_unwritten(const checker *c, uint32_t pc, int32_t number) 
   return bad(c, pc, "register %lld is read before it is written", number);
 }
 
-/* Checks that the registers that the instruction reads are written, and updates the set of written registers.  The
+/* Checks that each register that the instruction reads has been written, and updates the set of written registers.  The
    destination is added at the end, because an instruction reads its arguments before it writes its result. */
 static rvm_status pass_operands(checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;

@@ -11,7 +11,7 @@
 
 #include <structmember.h>
 
-enum { INLINE_COUNT = 8 }; /* the number of arguments that are passed without an allocation */
+enum { INLINE_COUNT = 8 }; /* the largest number of arguments that are passed without an allocation */
 
 /* ---- calls from Python ---- */
 

@@ -49,7 +49,8 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
 
 /* Stores a tensor over the memory of an array, which the tensor keeps alive, and returns OWNED.  Returns NEEDS_HOOK if
    the array is not dense, row-major and aligned, or if dtype_of_format has no dtype for it.  Returns -1 with an
-   exception if it fails.  is_donated: the run may overwrite the array, also if NumPy calls it read-only. */
+   exception if it fails.  is_donated: the run may overwrite the array, even if NumPy marks it read-only, unless the
+   array is not aligned to RVM_ALIGNMENT. */
 static int store_array(PyObject *array, rvm_value *dst, int is_donated) {
   Py_buffer *view = PyMem_Malloc(sizeof *view);
   if (!view) {

@@ -88,8 +88,8 @@ int64_t rvm_onnx_number_bytes(rvm_onnx_kind kind) { return kind == RVM_ONNX_INT3
 
 /* Returns the number of values in a packed field, or -1 if the field is malformed. */
 static int64_t count_packed(rvm_onnx_kind kind, const unsigned char *bytes, const rvm_wire_field *field) {
-  const int64_t size_bytes = field->end - field->start, each = rvm_onnx_number_bytes(kind);
-  if (wire_type(kind) != RVM_WIRE_VARINT) return size_bytes % each ? -1 : size_bytes / each;
+  const int64_t size_bytes = field->end - field->start, number_bytes = rvm_onnx_number_bytes(kind);
+  if (wire_type(kind) != RVM_WIRE_VARINT) return size_bytes % number_bytes ? -1 : size_bytes / number_bytes;
   int64_t count = 0;
   uint64_t value;
   for (int64_t at = field->start; at < field->end; count++)
@@ -97,11 +97,11 @@ static int64_t count_packed(rvm_onnx_kind kind, const unsigned char *bytes, cons
   return count;
 }
 
-static rvm_onnx_status reserve(rvm_onnx_numbers *numbers, int64_t count, int64_t each) {
+static rvm_onnx_status reserve(rvm_onnx_numbers *numbers, int64_t count, int64_t number_bytes) {
   if (numbers->capacity - numbers->count >= count) return RVM_ONNX_OK;
   const int64_t needed = numbers->count + count, doubled = 2 * numbers->capacity;
   const int64_t capacity = needed > doubled ? needed : doubled;
-  void *values = rvm_grow(numbers->values, numbers->count, capacity, (size_t)each);
+  void *values = rvm_grow(numbers->values, numbers->count, capacity, (size_t)number_bytes);
   if (!values) return RVM_ONNX_NO_MEMORY;
   numbers->values = values;
   numbers->capacity = capacity;
@@ -109,28 +109,28 @@ static rvm_onnx_status reserve(rvm_onnx_numbers *numbers, int64_t count, int64_t
 }
 
 /* Stores a number as a value of the kind.  The machine is little-endian, so the low bytes come first. */
-static void put(rvm_onnx_numbers *numbers, int64_t each, uint64_t value) {
-  memcpy(numbers->values + numbers->count++ * each, &value, (size_t)each);
+static void put(rvm_onnx_numbers *numbers, int64_t number_bytes, uint64_t value) {
+  memcpy(numbers->values + numbers->count++ * number_bytes, &value, (size_t)number_bytes);
 }
 
 rvm_onnx_status rvm_onnx_append(rvm_onnx_numbers *numbers, rvm_onnx_kind kind, const unsigned char *bytes,
                                 const rvm_wire_field *field) {
-  const int64_t each = rvm_onnx_number_bytes(kind);
+  const int64_t number_bytes = rvm_onnx_number_bytes(kind);
   const int64_t count = field->type == RVM_WIRE_BYTES ? count_packed(kind, bytes, field) : 1;
   if (count < 0) return RVM_ONNX_MALFORMED;
-  const rvm_onnx_status status = count ? reserve(numbers, count, each) : RVM_ONNX_OK;
+  const rvm_onnx_status status = count ? reserve(numbers, count, number_bytes) : RVM_ONNX_OK;
   if (status || !count) return status;
   if (field->type != RVM_WIRE_BYTES) {
-    put(numbers, each, field->value);
+    put(numbers, number_bytes, field->value);
   } else if (wire_type(kind) == RVM_WIRE_VARINT) {
     uint64_t value = 0;
     int64_t at = field->start;
     for (int64_t i = 0; i < count; i++) {
       rvm_wire_varint(bytes, field->end, &at, &value);
-      put(numbers, each, value);
+      put(numbers, number_bytes, value);
     }
   } else {
-    memcpy(numbers->values + numbers->count * each, bytes + field->start, (size_t)(count * each));
+    memcpy(numbers->values + numbers->count * number_bytes, bytes + field->start, (size_t)(count * number_bytes));
     numbers->count += count;
   }
   return RVM_ONNX_OK;

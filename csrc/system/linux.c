@@ -1,4 +1,4 @@
-/* linux.c: implements the part of system.h for which Linux and macOS differ, on Linux. */
+/* linux.c: implements, for Linux, the part of system.h in which Linux and macOS differ. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dlinfo, pthread_getattr_np, syscall */
 #endif
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* glibc has the functions getrandom and memfd_create since 2.25 and 2.27 only, so the system is called directly. */
+/* System calls are made directly, because glibc has getrandom only since version 2.25 and memfd_create since 2.27. */
 
 int rvm_random_bytes(void *bytes, size_t size_bytes) {
 #ifdef SYS_getrandom

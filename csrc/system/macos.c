@@ -1,4 +1,4 @@
-/* macos.c: implements the part of system.h for which Linux and macOS differ, on macOS. */
+/* macos.c: implements, for macOS, the part of system.h in which Linux and macOS differ. */
 #include "cold.h"
 
 #include "posix.h"

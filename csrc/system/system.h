@@ -129,7 +129,7 @@ void rvm_watch_forks(void (*before)(void), void (*in_parent)(void), void (*in_ch
 
 /* ---- shared libraries ---- */
 
-/* A shared library loaded from memory.  `file` is its open file, or a negative number. */
+/* A shared library loaded from memory.  `file` is its open file, or negative if no file is open. */
 typedef struct rvm_library {
   void *handle; /* NULL if the library is closed */
   intptr_t file;

@@ -189,8 +189,8 @@ static inline int can_push_frame(const rvm_machine *machine, const rvm_function 
          head->frame_count + head->nesting < head->frame_limit;
 }
 
-/* Replaces a comparison that also performs the jump of the next step by the comparison alone.  Returns other steps
-   unchanged. */
+/* For the step of a comparison that also performs the jump of the next step, returns the step of the comparison alone.
+   Returns any other step unchanged. */
 static int32_t without_jump(int32_t step) {
   if (step >= RVM_STEP_unless_rl_eq_i64) return step - RVM_STEP_unless_rl_eq_i64 + RVM_STEP_rl_eq_i64;
   if (step >= RVM_STEP_unless_rr_eq_i64) return step - RVM_STEP_unless_rr_eq_i64 + RVM_STEP_rr_eq_i64;
@@ -588,8 +588,8 @@ returned:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* unless_rr_NAME, unless_rl_NAME: R[dst] = NAME(left, right), a comparison.  Then also performs the next step, an
-   `unless` on R[dst]: if R[dst] is false, jumps by the target of the `unless`. */
+/* unless_rr_NAME, unless_rl_NAME: R[dst] = NAME(left, right), a comparison.  The step also performs the next one, an
+   `unless` on R[dst]: if R[dst] is false, it jumps by the target of the `unless`. */
 #define COMPARE_AND_JUMP(name, right_base)                                                              \
   {                                                                                                     \
     OPERANDS(operator);                                                                                 \

@@ -129,8 +129,13 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
                     "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
                     (long long)stack_values, (long long)machine->head.frame_limit, (long long)LARGEST_STACK);
   if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, got %d", (int)RVM_MAX_THREADS,
-                    (int)machine->options.threads);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, or 0 for the default, got %d",
+                    (int)RVM_MAX_THREADS, (int)machine->options.threads);
+  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
+                    (long long)machine->options.max_bytes, (long long)machine->options.max_steps,
+                    (long long)machine->options.max_nanoseconds);
 #ifndef RVM_WITHOUT_KERNELS
   machine->kernel_level = rvm_kernel_level_within(machine->options.cpu);
   if (!machine->kernel_level)
@@ -142,11 +147,6 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
 #endif
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
-  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
-                    (long long)machine->options.max_bytes, (long long)machine->options.max_steps,
-                    (long long)machine->options.max_nanoseconds);
   machine->steps_left = machine->deadline = INT64_MAX;
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
   machine->budget.remaining = machine->options.max_bytes;
@@ -158,7 +158,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->stack = rvm_map(machine->stack_bytes);
   machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
   machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  /* Without native code, the pool is zeroed: bytecode that is not trusted must not read old contents of memory. */
+  /* Without native code, blocks from the pool are zeroed: bytecode that is not trusted must not read old contents of
+     memory. */
   machine->pool = rvm_pool_new(!executable->library.handle);
   if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
       !machine->pool)

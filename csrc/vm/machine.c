@@ -321,11 +321,12 @@ rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rv
 }
 
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
+  /* A real-time run must not read the clock. */
   const int64_t now = machine->real_time ? machine->last_check : rvm_clock_now();
   const int is_slow = now - machine->last_check > RVM_LONG_INTERVAL;
   machine->last_check = now;
   machine->steps_left -= machine->granted - machine->head.fuel;
-  grant(machine, is_slow ? RVM_LONG_CALL_COST : RVM_POLL_INTERVAL);
+  grant(machine, is_slow ? RVM_LONG_CALL_COST : RVM_POLL_INTERVAL); /* if slow, the next kernel causes a poll */
   if (atomic_load_explicit(&machine->has_upgrade, memory_order_relaxed)) apply_upgrades(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
@@ -336,7 +337,8 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
       (machine->last_host_poll && now - machine->last_host_poll < RVM_HOST_POLL_INTERVAL))
     return status;
   machine->last_host_poll = now;
-  /* The callback gets another error, because *error may hold an unfinished result, which must not change on success. */
+  /* The callback gets its own error value, because *error may hold an unfinished result, which must not change on
+     success. */
   rvm_value failure = {.tag = RVM_TAG_NIL};
   if ((status = machine->options.poll(machine->options.host, &failure)) == RVM_OK) return RVM_OK;
   status = rvm_host_failed(status, "poll", &failure);

@@ -57,27 +57,32 @@ typedef struct reader {
   int32_t count;
 } reader;
 
-/* Reads a factor and returns the size of the axis that it names.  Returns NaN if there is no such axis. */
+/* Reads a factor, of which both words must exist, and returns the size of the axis that it names.  Returns NaN if there
+   is no such axis. */
 static double read_factor(reader *code) {
-  if (code->end - code->next < 2) {
-    code->next = code->end;
-    return NAN;
-  }
   int64_t argument = *code->next++, axis = *code->next++;
   if (argument < 0 || argument >= code->count || code->arguments[argument].tag != RVM_TAG_TENSOR) return NAN;
   const rvm_dltensor *tensor = &code->arguments[argument].as.tensor->dl;
   return axis >= 0 && axis < tensor->ndim ? (double)tensor->shape[axis] : NAN;
 }
 
-/* Reads a sum and returns its value.  Returns NaN if the sum is unknown or the code ends early. */
+/* Skips the rest of a malformed or incomplete sum and all sums after it, and returns NaN. */
+static double stop_reading(reader *code) {
+  code->next = code->end;
+  return NAN;
+}
+
+/* Reads a sum and returns its value, or NaN if it is unknown, malformed or incomplete. */
 static double read_sum(reader *code) {
   if (code->next == code->end) return NAN;
   int64_t terms = *code->next++;
   double total = terms < 0 ? NAN : 0;
   for (; terms > 0; terms--) {
-    if (code->end - code->next < 2) return NAN;
+    if (code->end - code->next < 2) return stop_reading(code);
     double term = (double)*code->next++;
-    for (int64_t factors = *code->next++; factors > 0 && code->next < code->end; factors--) term *= read_factor(code);
+    int64_t factors = *code->next++;
+    if (factors < 0 || factors > (code->end - code->next) / 2) return stop_reading(code);
+    for (; factors > 0; factors--) term *= read_factor(code);
     total += term;
   }
   return total;
@@ -154,8 +159,8 @@ static int is_measured(const rvm_profile *profile, int32_t function, int32_t ins
          (uint32_t)instruction < profile->executable->kernels[function].code_count;
 }
 
-/* The instrument's callback before each instruction of a kernel.  The time until the next call is the time of the
-   instruction. */
+/* The instrument's callback before each instruction of a kernel.  The time of the instruction ends at the next
+   instruction of the kernel or at the end of the kernel. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   const rvm_profile *profile = host;
   if (!is_measured(profile, function, instruction))
@@ -184,7 +189,7 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   row->nanoseconds += elapsed - call->inner;
   if (profile->depth > 0) {
     profile->open[profile->depth - 1].inner += elapsed;
-    profile->open[profile->depth - 1].instruction_started += elapsed;
+    profile->open[profile->depth - 1].instruction_started += elapsed; /* excludes this call */
   }
   int64_t bytes = 0;
   if (is_builtin(profile, function)) {

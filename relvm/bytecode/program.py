@@ -152,7 +152,7 @@ class FunctionEntry(Displayed):
     kind
         The name of a row in csrc/tables/kinds.def.
     parameters
-        The names of the parameters, or None for packed functions, which accept any number of arguments.
+        The names of the parameters, or None for a packed function that accepts any number of arguments.
     registers
         The number of registers, including those of the parameters, which come first.  It is 0 for packed functions and
         kernels.

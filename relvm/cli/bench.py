@@ -29,7 +29,7 @@ from relvm.vm import VirtualMachine
 
 _BLOCKS = 7
 _MIN_RUNS = 1  # in each block
-_CALL_SECONDS = 20e-6  # of a run for which the call from Python takes a large part
+_CALL_SECONDS = 20e-6  # the call from Python is a large part of a shorter run
 _BUSY_SHARE = 0.1  # share of the processors that other programs may take
 
 
@@ -144,7 +144,10 @@ def _processor_times() -> tuple[float, float, float]:
 
 
 def _share_of_others(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
-    """Return the share of all processor time between two times that other processes took."""
+    """Return the share of the processors that other processes used between two calls of `_processor_times`.
+
+    before, after: the results of the two calls.
+    """
     elapsed, own, whole = (end - start for start, end in zip(before, after, strict=True))
     return max(0.0, whole - own) / (elapsed * (os.cpu_count() or 1))
 

@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
     The status is 0 for success, and 130 if the command was interrupted.  It is 1 for an error (one line on standard
-    error), for a difference found by `compare`, and if `map` fails for a file.  Arguments that argparse rejects end the
-    process with status 2.
+    error), for a difference found by `compare`, if `map` or `fmt` fails for a file, and if `fmt --check` finds a file
+    to change.  Arguments that argparse rejects end the process with status 2.
     """
     prepare_streams()
     options = argparse.Namespace()

@@ -147,14 +147,14 @@ class KernelBuilder:
 
         If `value` is an i64 literal, return the literal itself instead of a variable.
 
-        of: the IR values that the variable computes, to record their source locations.
+        of: the IR values whose computation the variable belongs to, to record their source locations.
         """
         return value if isinstance(value, Literal) and value.dtype is I64 else self.variable(name, value, of)
 
     def variable(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
         """Return a new variable that is initialized with `value`, and can be assigned.
 
-        of: the IR values that the variable computes, to record their source locations.
+        of: the IR values whose computation the variable belongs to, to record their source locations.
         """
         local = self.local(name, value.dtype)
         if of:

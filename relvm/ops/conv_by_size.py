@@ -57,15 +57,15 @@ def conv_by_size(x: TensorType, w: TensorType, u: TensorType, *, pads: tuple[int
     """Cross-correlation with constant 3 x 3 windows, as `conv` over two spatial axes.  For each size of the result, the
     faster of two algorithms computes it: that of `conv_winograd`, or a product of windows and weights.
 
-    x: an f32 tensor of shape (batch, channels, h, w).
+    x: an f32 tensor of shape (batch, channels, height, width).
     w: the weights: either packed for `conv_packed`, an f32 tensor of rank 1, the result of `pack_filters`; or as for
     `conv`, an f32 tensor of shape (filters, channels, 3, 3), for a direct convolution.
     u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for w.  It has at most
     MAX_CHANNELS channels.
     pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
-    Result: an f32 tensor of shape (batch, filters, h + p - 2 * spread, w + q - 2), where p is the sum of the two
-    pads of h, and q is the sum of the two pads of w.  It equals the result of conv except for rounding.
+    Result: an f32 tensor of shape (batch, filters, height + p - 2 * spread, width + q - 2), where p and q are the sums
+    of the two pads of the height and of the width.  It equals the result of conv except for rounding.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the spread or the
     number of channels is too large for the other algorithm.  Raises RelvmShapeError if the numbers of channels are not
     provably equal, w has another size than u needs, or the window is larger than the padded input.

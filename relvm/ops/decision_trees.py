@@ -17,7 +17,7 @@ FOLDS = {"sum": np.add, "min": np.fmin, "max": np.fmax}
 _MOST_ROWS = 256  # rows that are evaluated together
 _FEW_ROWS = 16  # the same, if kernels should use little memory
 _VECTOR_ROWS = 16  # rows of the widest vector
-_BLOCK_BYTES = 128 << 10  # size of their features, at most if there are several
+_BLOCK_BYTES = 128 << 10  # maximum size of the features of rows that are evaluated together, unless it is one row
 MAX_STEPS = 1 << 16
 _STEP_WORK = 8  # time of one step down a tree, in eighths of a nanosecond
 
@@ -172,10 +172,10 @@ def tree_ensemble(
     x: a tensor of dtype f32 or f64 and of shape (rows, features).  The other tensors are tables of rank 1, whose sizes
     are known at compile time.
     nodes: an i64 tensor with the records of the nodes: a threshold of the dtype of x, and a word of the same size,
-    which contains an offset in its lowest `offset_bits` bits and a column above.  The next node is `offset - 1`
-    nodes ahead if the column is at most the threshold, otherwise `offset` nodes ahead.  A leaf has the offset 0 and a
-    column that does not exist.  If there is one target, the threshold of a leaf is its value.  Otherwise, the lowest
-    32 bits of the threshold are the number of the leaf.
+    which contains an offset in its lowest `offset_bits` bits and a column in the other bits.  The next node is
+    `offset - 1` nodes ahead if the column is at most the threshold, otherwise `offset` nodes ahead.  A leaf has the
+    offset 0 and a column that does not exist.  If there is one target, the threshold of a leaf is its value.
+    Otherwise, the lowest 32 bits of the threshold are the number of the leaf.
     roots, depths: i32 tensors with the root of each tree, and the length of its longest path.
     columns: an i32 tensor with the index of the feature of each column.  If a number c is negative, the column is
     feature `-1 - c`, with -infinity in place of NaN.
@@ -185,7 +185,7 @@ def tree_ensemble(
     targets: the number of targets, at least 1.
     aggregate: "sum", "min" or "max".  The values of a block of trees are aggregated in the order of the trees.
     steps: an upper limit on the depths, from 0 to 65,536.
-    offset_bits: from 1 to 32, below 32 for f32.
+    offset_bits: the number of bits of an offset, from 1 to 32, or to 31 if x has dtype f32.
     blocks: the number of blocks into which the trees are divided, at least 1.  All but the last have the same size.
     Result: a tensor of the dtype of x and of shape (blocks, rows, targets).  Without trees, a sum is 0, a minimum
     infinity, and a maximum -infinity.  Numbers of nodes, columns, leaves, entries and targets that are out of range

@@ -16,7 +16,7 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel
 
 _HIGHEST = 255
-_MAX_CHUNKS, _MIN_CHUNK = 64, 4096  # chunks whose ranges threads find, and the elements of a chunk, at least
+_MAX_CHUNKS, _MIN_CHUNK = 64, 4096  # maximum number of chunks, and minimum size of a chunk
 _ELEMENT_WORK = 2  # the time to quantize an element, in eighths of a nanosecond
 
 

@@ -12,7 +12,7 @@ from relvm.errors import RelvmUnsupportedError
 INTEGER_FORMS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}  # the float operator of each integer operator
 FLOAT = 1  # TensorProto.FLOAT
 _FLOATS = (FLOAT, 10, 16)  # also FLOAT16, BFLOAT16
-_DEFAULTS_IR_VERSION = 4  # since which an initializer that is also an input is a default value
+_DEFAULTS_IR_VERSION = 4  # the first in which an initializer that is also an input is a default value
 _BYTES = (2, 3)  # TensorProto.UINT8, INT8
 _HALF_BYTES = (21, 22)  # TensorProto.UINT4, INT4
 _MOVES = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Slice", "Concat", "Cast")  # operators that keep elements
@@ -67,7 +67,7 @@ WEIGHTED = tuple(_AXES)
 
 
 def axes_of(node: Any, index: int, rank: int) -> Axes | None:
-    """Return the axes of input `index` of a node, which has rank `rank`, or None if the input is not a weight."""
+    """Return the axes of input `index` of a node, or None if the input is not a weight.   rank: its rank."""
     return _AXES[node.op_type](node, index, rank) if is_standard(node) and node.op_type in _AXES else None
 
 

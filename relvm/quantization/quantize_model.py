@@ -28,7 +28,7 @@ from relvm.runtime.python_arguments import as_tensor
 
 MODES = ("dynamic", "static", "int8-weights", "int4-weights")
 _OPSETS = {"dynamic": 11, "static": 13, "int8-weights": 13, "int4-weights": 21}
-_HALF_OPSET = 19  # in which DequantizeLinear accepts f16 and bf16 scales
+_HALF_OPSET = 19  # the first in which DequantizeLinear accepts f16 and bf16 scales
 _LIMITS = {
     "dynamic": "it quantizes finite weights of Conv and Gather, and finite second factors of MatMul and Gemm, but "
     "none in subgraphs; try mode int8-weights",
@@ -37,7 +37,7 @@ _LIMITS = {
     "int8-weights": "the weights are not finite, or so small that their scales would take more memory",
     "int4-weights": "the weights are not finite, or so small that their scales would take more memory",
 }
-_MEASURED = 16  # inputs on which the errors are measured
+_MEASURED = 16  # maximum number of inputs on which the errors are measured
 _LARGEST_FILE = (1 << 31) - (1 << 20)  # bytes that protobuf can store, less some for the graph
 _QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulNBits", "GatherBlockQuantized")
 

@@ -14,10 +14,11 @@ __all__ = ["Donated"]
 class Donated:
     """An array that the caller of a function gives up: `function(Donated(x))`.
 
-    A program updates a tensor in place if it does not use it afterwards, and if nothing else refers to it.  An array of
-    the caller is therefore copied before its first update.  The program updates a donated array itself.  Its elements
-    are undefined after the call, and the results of the call can have its memory.  Nothing else that is still used,
-    such as a view, a Tensor or another argument of the call, may have the same memory.
+    A program updates a tensor in place if the program does not use the old elements afterwards, and if nothing else
+    refers to the tensor.  An array of the caller is therefore copied before its first update.  The program updates a
+    donated array directly, without a copy.  Its elements are undefined after the call, and the results of the call can
+    have its memory.  Nothing else that is still used, such as a view, a Tensor or another argument of the call, may
+    have the same memory.
 
     An array whose memory is not aligned to 64 bytes is copied nevertheless.  An instance of Donated is for one call.
 
@@ -29,7 +30,7 @@ class Donated:
     Raises
     ------
     RelvmTypeError
-        `array` is no such array.
+        `array` is not such an array.
 
     Examples
     --------

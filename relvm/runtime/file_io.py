@@ -189,7 +189,7 @@ def open_beneath(folder: str | os.PathLike, name: str) -> Iterator[tuple[str, st
     ValueError
         The file is outside the folder, after symbolic links are resolved.
     OSError
-        The file does not exist, or Linux has no /proc.
+        The file does not exist, or the system is Linux and /proc is not mounted.
     RelvmFormatError
         The path is a cycle of symbolic links.
     """

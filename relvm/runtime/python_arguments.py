@@ -18,7 +18,7 @@ _SHORT = 30  # maximum length in characters of a value in a message
 def as_tensor(value: Any, stated: str) -> Any:
     """Return a number or a (nested) list as an array, if the parameter is a tensor whose dtype can hold the values.
 
-    If the parameter is a scalar of dtype f64, return an integer as a float.
+    If the parameter is a scalar of dtype f64, return an int as a float.
 
     Return any other value unchanged, so that the machine accepts or rejects it.
 

@@ -89,7 +89,7 @@ class VirtualMachine(Displayed):
     RelvmTypeError
         `executable` is not an Executable, or `print_hook` is not callable.
     RelvmArgumentError
-        `num_threads` is not an integer of 1 to 256, or a limit is negative.
+        `num_threads` is not an integer from 1 to 256, or a limit is negative.
     RelvmNameError
         A packed function is not registered.
     RelvmUnsupportedError

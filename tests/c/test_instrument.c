@@ -286,6 +286,9 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   CHECK(isnan(counted((int64_t[]){1, 1, 1, -1, 0}, 5, tensor).operations));
   CHECK(isnan(counted(known, 3, tensor).operations));                           /* truncated */
   CHECK(isnan(counted((int64_t[]){1, 1, INT64_MAX, 5}, 4, tensor).operations)); /* truncated within a factor */
+  CHECK(isnan(counted((int64_t[]){1, 5, 2}, 3, tensor).operations));            /* no factors */
+  CHECK(isnan(counted((int64_t[]){1, 5, 2, 0, 0}, 5, tensor).operations));      /* one factor of two */
+  CHECK(isnan(counted((int64_t[]){1, 5, -1}, 3, tensor).operations));           /* a negative number of factors */
   CHECK_INT(counted(known, 14, int_value(1)).bytes, 0);
   rvm_value_release(&tensor);
   rvm_profile *profile;

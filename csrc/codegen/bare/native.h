@@ -1,5 +1,5 @@
-/* native.h: replaces codegen/native.h in exported packed functions that run without a machine and the runtime.  A
-   failure has a status but no message, and every loop runs on the caller's thread. */
+/* native.h: replaces codegen/native.h in exported packed functions that run without a machine and without the runtime.
+   A failure has a status but no message, and every loop runs on the caller's thread. */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
 

@@ -114,7 +114,7 @@ def measure_code(files: Mapping[str, str], constants: str, board: Board) -> int 
 
     files: the text of each file of the export, by path.
     constants: the path of the source with the constants, which is not measured.
-    Result: None if the tools of the board are not installed, or cannot compile the export.
+    Return None if the tools of the board are not installed, or cannot compile the export.
     """
     compiler, size = (shutil.which(f"{board.tools}{tool}") for tool in ("gcc", "size"))
     if compiler is None or size is None:

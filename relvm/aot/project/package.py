@@ -1,7 +1,8 @@
 """Packages of an export for the Arduino tools and PlatformIO.
 
-Both contain a library, whose folder src has the public headers, and below it a folder with the other sources, and a
-sketch that runs the model on given inputs and reports over the serial port whether the outputs are right.
+Both contain a library and a sketch.  The folder src of the library has the public headers, and a folder inside it has
+the other sources.  The sketch runs the model on given inputs, and reports over the serial port whether the outputs are
+right.
 
 Sources: the Arduino library specification, and PlatformIO's documentation of library.json and platformio.ini.
 """

@@ -101,14 +101,15 @@ class Comparison(Displayed):
         return self._names()
 
     def worst(self, count: int = _WORST) -> tuple[ComparisonRow, ...]:
-        """Return the rows with the largest differences, relative to the magnitude of the value, the largest first.
+        """Return the rows with the largest differences, relative to the magnitude of the value.
 
-        Rows without a difference are omitted.
+        Rows whose difference exceeds the tolerance come first, then the others.  Both parts are sorted by difference,
+        the largest first.  Rows without a difference are omitted.
 
         Parameters
         ----------
         count
-            The maximum number of rows.  Rows whose difference exceeds the tolerance come first.
+            The maximum number of rows.
         """
         rows = sorted((row for row in self.rows if row.relative > 0), key=lambda row: (not row.differs, -row.relative))
         return tuple(rows[:count])

@@ -46,7 +46,7 @@ from relvm.vm import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_PICTURED = 100  # items of a graph whose picture stands for the page in a notebook that is not trusted
+_MAX_PICTURED = 100  # maximum number of items of a graph that is also a picture, for notebooks that are not trusted
 _SCRIPTS = ("settings.js", "graph.js", "search_bar.js", "graph_panel.js", "graph_keys.js")
 
 

@@ -83,7 +83,7 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     Raises
     ------
     RelvmArgumentError
-        `threads` is not an integer of 1 to 256.
+        `threads` is not an integer from 1 to 256.
     RelvmTypeError
         `again` is not a bool.
     RelvmToolchainError
@@ -150,7 +150,7 @@ def arithmetic_rate(threads: int = 1) -> float:
     Raises
     ------
     RelvmArgumentError
-        `threads` is not an integer of 1 to 256.
+        `threads` is not an integer from 1 to 256.
     RelvmToolchainError
         There is no C compiler, or it failed.
     """

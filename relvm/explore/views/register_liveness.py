@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class RegisterLife(Displayed):
     """The lifetime of a register of a routine.
 
-    Statements are numbered from 1 in the order in which they are printed.  The statements in the branches of an `if`
-    follow the `if`.  The `else` has no number.
+    The attributes state numbers of statements: their positions, from 1, in the printed routine.  An `if` has a number,
+    and the statements in its branches have the numbers after it.  The `else` has no number.
 
     Attributes
     ----------

@@ -220,7 +220,10 @@ def bessel_k1e(emit: Emit, x: Expr) -> Expr:
 
 
 def _second_kind(emit: Emit, x: Expr, near: Expr, coefficients: Sequence[float]) -> Expr:
-    """Return a scaled function of the second kind.   near: the values for numbers up to 2, without the scale."""
+    """Return exp(x) * K(x), where K is K0 or K1, from an approximation for x <= 2 and one for x > 2.
+
+    near: K(x) for x <= 2.  coefficients: the Chebyshev series of exp(x) * sqrt(x) * K(x) in 8 / x - 2, for x > 2.
+    """
     ratio = emit(ops.subtract(ops.divide(8.0, x), 2.0))
     far = ops.divide(chebyshev(emit, ratio, coefficients), ops.sqrt(x))
     return _of_positive(x, ops.where(ops.less_equal(x, 2.0), ops.multiply(near, ops.exp(x)), far), math.inf)

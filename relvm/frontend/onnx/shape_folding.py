@@ -27,8 +27,8 @@ _rules: dict[str, Callable[..., Any]] = {}
 def evaluate(node: OnnxNode) -> HostValue | None:
     """Evaluate a node of shape arithmetic at import time.  Return None if that is not possible.
 
-    The node must be a Shape, or have a HostValue (a tensor whose elements are known at import time) as an input.  Nodes
-    with only constant inputs are folded later.
+    The node must be a Shape, or have a HostValue as an input: an integer or bool tensor that is computed at import
+    time, whose elements may be symbolic dimensions.  A node with only Constants as inputs is folded later.
     """
     if plain_domain(node.proto.domain):
         return None

@@ -366,8 +366,8 @@ class _Parser(KernelReader):
     def infix(self, left: Expr, lowest: int) -> Expr:
         """Parse the rest of an expression with infix operators, of which `left` is the first operand.
 
-        Stop at an operator whose precedence is below `lowest`.  In a chain of many operators, the left operand is bound
-        to a variable from time to time, so that the nesting of the expression is limited.
+        Stop at an operator whose precedence is below `lowest`.  In a chain of operators, the left operand is bound to a
+        variable after every _LONGEST_CHAIN operators, which limits the nesting of the expression.
         """
         outer = self.depth
         bindings: list[Binding | MatchCast] = []

@@ -179,7 +179,7 @@ class _Block:
             self._copy_channels(_ZERO, as_scalar(shape.channels, I64))
 
     def write(self, column: Scalar) -> None:
-        """Generate the code for _WIDTH filters, beginning with the filter at index `column`."""
+        """Generate the code for at most _WIDTH filters, beginning with the filter at index `column`."""
         k, shape = self.k, self.shape
         width = k.let("width", minimum(self.filters - column, _WIDTH))
         with k.loop(-(-shape.channels // shape.chunk), name="chunk") as chunk:

@@ -71,7 +71,11 @@ def _expect_constant(node: Node) -> Expr | tuple[Expr, ...]:
 
 
 def _check(node: Node, name: str, found: Expr, expected: Expr) -> Expr | tuple[Expr, ...]:
-    """Emit a check of a tensor, or of both parts of a complex tensor."""
+    """Emit a check that `found` equals `expected`: tensors, or complex tensors as pairs of their parts.
+
+    name: the name of the check, which selects the comparison.  Return the result of the operation, or () if the
+    operation has none.
+    """
     if not isinstance(found.type, TupleType) or not isinstance(expected.type, TupleType):
         return _check_real(node, name, found, expected)
     pairs = zip(parts(node, found), parts(node, expected), (" (real part)", " (imaginary part)"), strict=True)
