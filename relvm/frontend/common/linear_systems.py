@@ -8,12 +8,12 @@ from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_numbers import (
     conjugate,
     difference,
+    eliminate_column,
     load,
     magnitude,
     product,
     quotient,
     real,
-    reflection,
     square_root,
     squared,
     store,
@@ -149,7 +149,7 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
 
     Notes
     -----
-    Source: LAPACK, geqr2 and larfg.
+    Source: LAPACK, geqr2.
     """
     k = KernelBuilder()
     shape = matrix[0].known_shape
@@ -157,31 +157,14 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
     a = buffers("a", matrix)
     outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
-    dtype, is_complex = outs[0].dtype, len(a) == 2
     rows, columns = (size(extent) for extent in outs[0].shape[-2:])
-    zero = Literal(0.0, dtype)
     for source, out in zip(a, outs, strict=True):
-        with loops(k, out.shape) as at:
-            k.store(out, at, source[at])
+        copy(k, source, out)
     with loops(k, outs[0].shape[:-2]) as place, k.loop(size(taus[0].shape[-1]), name="step") as step:
-        below = k.variable("below", zero)  # the sum of the squares under the diagonal
-        with k.loop(rows, start=step + 1, name="row") as row:
-            for out in outs:
-                element = k.let("element", out[(*place, row, step)])
-                k.assign(below, below + element * element)
-        alpha = [k.let("alpha", out[(*place, step, step)]) for out in outs]
-        found = reflection(k, alpha, below)
-        for factors, value in zip(taus, found.tau, strict=True):
-            k.store(factors, (*place, step), value)
-        with k.loop(rows, start=step + 1, name="row") as row:
-            at = (*place, row, step)
-            for out, part in zip(outs, quotient(k, [out[at] for out in outs], found.divisor), strict=True):
-                k.store(out, at, part)
+        found = eliminate_column(k, outs, place, step, step, taus)
         with k.loop(columns, start=step + 1, name="column") as column:
             _reflect(k, outs, place, step, rows, column, conjugate(found.tau))
-        k.store(outs[0], (*place, step, step), found.beta)
-        if is_complex:
-            k.store(outs[1], (*place, step, step), zero)
+        store(k, outs, (*place, step, step), real(found.beta, outs))
     return KernelDef(name, tuple(a), (*outs, *taus), k.finish())
 
 

@@ -13,6 +13,7 @@ from relvm.frontend.common.kernel_numbers import (
     conjugate,
     copy_reflection,
     difference,
+    eliminate,
     eliminate_column,
     hypotenuse,
     load,
@@ -21,15 +22,12 @@ from relvm.frontend.common.kernel_numbers import (
     named,
     negate_row,
     product,
-    quotient,
     real,
     reflect_columns,
     reflect_row,
-    reflection,
     rotate_rows,
     scaled,
     square_root,
-    squared,
     store,
     with_sign,
 )
@@ -78,15 +76,25 @@ def result(name: str, shape: Sequence[AnyDim], parts: int = 1) -> list[Buffer]:
 
 
 def scale_of(k: KernelBuilder, matrix: Sequence[Buffer], place: Sequence[Scalar]) -> Scalar:
-    """Return the number by which a matrix is divided so that squares of its elements neither overflow nor vanish."""
-    greatest = k.variable("greatest", _ZERO)
+    """Return the number by which a matrix is divided so that squares of its elements neither overflow nor vanish.
+
+    It is NaN if an element is NaN or infinite, so that all results are NaN.
+    """
+    greatest, rest = k.variable("greatest", _ZERO), k.variable("rest", _ZERO)
     with loops(k, matrix[0].shape[-2:]) as (row, column):
         for part in matrix:
             found = k.let("found", magnitude(part[(*place, row, column)]))
             with k.branch(found > greatest):
                 k.assign(greatest, found)
+            k.assign(rest, rest + found * _ZERO)  # NaN if an element is NaN or infinite
     usual = (greatest.eq(_ZERO)).logical_or((greatest >= _LEAST).logical_and(greatest <= _GREATEST))
-    return k.let("scale", select(usual, _ONE, greatest))
+    return k.let("scale", select(usual, _ONE, greatest) + rest)
+
+
+def fail_if_nan(k: KernelBuilder, place: Sequence[Scalar], scale: Scalar, failures: Buffer, count: Scalar) -> None:
+    """Store in `failures` that no value was found, if the result of `scale_of` is NaN."""
+    with k.branch(scale.ne(scale)):
+        k.store(failures, tuple(place), count)
 
 
 def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool, has_vectors: bool) -> Decomposition:
@@ -113,7 +121,6 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
     v, q, taus = (result(each, (*batch, dim), parts) for each in ("v", "q", "tau"))
     diagonal, beside = (result(each, (*batch, dim))[0] for each in ("diagonal", "beside"))
     with loops(k, batch) as place:
-        scale = scale_of(k, a, place)
         with loops(k, (dim, dim)) as (row, column):
             is_read = k.let("is_read", (row >= column) if is_lower else (row <= column))
             first, second = select(is_read, row, column), select(is_read, column, row)
@@ -123,13 +130,17 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
                 for part in a
             ]
             value = [value[0], *(select(row.eq(column), _ZERO, select(is_read, part, -part)) for part in value[1:])]
-            store(k, work, (*place, row, column), [part / scale for part in value])
+            store(k, work, (*place, row, column), value)
+        scale = scale_of(k, work, place)
+        with loops(k, (dim, dim)) as at:
+            store(k, work, (*place, *at), [part / scale for part in load(work, (*place, *at))])
         _tridiagonalize(k, work, place, (v, q, taus), beside)
         with k.loop(count, name="row") as row:
             k.store(diagonal, (*place, row), work[0][(*place, row, row)])
         if has_vectors:
             multiply_reflections(k, work, place, taus, v, rows)
         _diagonalize_tridiagonal(k, place, diagonal, beside, rows if has_vectors else [], failures)
+        fail_if_nan(k, place, scale, failures, count)
         _sort(k, place, diagonal, beside, count, descending=False)
         with k.loop(count, name="row") as row:
             at = k.let("at", beside[(*place, row)].to(I64))
@@ -317,6 +328,7 @@ def singular_value_kernel(
         if has_vectors:
             _accumulate(k, work, place, (v, w), (column_taus, row_taus), (first, second))
         _diagonalize_bidiagonal(k, place, (d, e), (first, second) if has_vectors else ([], []), failures)
+        fail_if_nan(k, place, scale, failures, count)
         _sort(k, place, d, order, count, descending=True)
         with k.loop(count, name="row") as row:
             found = k.let("found", order[(*place, row)].to(I64))
@@ -368,15 +380,9 @@ def _bidiagonalize(
         copy_reflection(k, a, place, step, step, v)
         reflect_columns(k, a, place, step + 1, v, step, conjugate(found.tau), sums)
         with k.branch(step < columns - 1):
-            behind = k.variable("behind", _ZERO)
-            with k.loop(columns, start=step + 2, name="column") as column:
-                k.assign(behind, behind + squared(named(k, "x", load(a, (*place, step, column)))))
-            found = reflection(k, named(k, "alpha", conjugate(load(a, (*place, step, step + 1)))), behind)
+            found = eliminate(k, a, lambda column, row=step: (*place, row, column), step + 1, columns, conjugates=True)
             k.store(e, (*place, step), found.beta)
             store(k, row_taus, (*place, step), found.tau)
-            with k.loop(columns, start=step + 2, name="column") as column:
-                x = conjugate(load(a, (*place, step, column)))
-                store(k, a, (*place, step, column), quotient(k, x, found.divisor))
             _copy_row(k, a, place, step, w, step + 1)
             with k.loop(rows, start=step + 1, name="row") as row:
                 reflect_row(k, a, place, row, w, step + 1, found.tau, conjugates=False)
