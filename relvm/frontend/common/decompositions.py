@@ -14,7 +14,12 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.eigenvalues import eigenvector_kernel, hessenberg_kernel, schur_kernel
 from relvm.frontend.common.node_context import ModuleContext
-from relvm.frontend.common.symmetric_eigenvalues import Decomposition, hermitian_kernel, singular_value_kernel
+from relvm.frontend.common.symmetric_eigenvalues import (
+    Decomposition,
+    hermitian_kernel,
+    singular_value_kernel,
+    tridiagonal_kernel,
+)
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.types import TensorType
@@ -77,6 +82,15 @@ def hessenberg(importer: ModuleContext, matrix: Sequence[Expr]) -> tuple[Parts, 
     found = hessenberg_kernel(importer.unique_name("hessenberg"), _types(matrix))
     results = _decomposed(importer, found, matrix)
     return results[: len(matrix)], results[len(matrix) :]
+
+
+def tridiagonal(importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool) -> tuple[Parts, Expr, Expr, Parts]:
+    """Return the packed matrix, the diagonal, the elements beside it and the factors of `tridiagonal_kernel`."""
+    _expect_matrices(matrix, is_square=True)
+    found = tridiagonal_kernel(importer.unique_name("tridiagonal"), _types(matrix), is_lower=is_lower)
+    results = _decomposed(importer, found, matrix)
+    count = len(matrix)
+    return results[:count], results[count], results[count + 1], results[count + 2 :]
 
 
 def nan_where_failed(importer: ModuleContext, parts: Sequence[Expr], failures: Expr) -> Parts:

@@ -195,9 +195,9 @@ def eliminate(
         k.assign(behind, zero)
         with k.loop(stop, start=first + 1, name="i") as i:
             for part in element(i):
-                found = k.let("found", magnitude(part))
-                with k.branch(found > behind):
-                    k.assign(behind, found)
+                size_ = k.let("size", magnitude(part))
+                with k.branch(size_ > behind):
+                    k.assign(behind, size_)
         largest: Scalar = behind
         for part in head:
             largest = larger(largest, magnitude(part))

@@ -7,6 +7,7 @@ implicit QL or QR iterations.  The vectors are rows of matrices until the end, s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_numbers import (
@@ -35,7 +36,7 @@ from relvm.frontend.common.kernel_parts import buffers, larger, loops, size
 from relvm.ir.dtypes import F64, I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, select
-from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, evaluate_with
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -97,6 +98,11 @@ def fail_if_nan(k: KernelBuilder, place: Sequence[Scalar], scale: Scalar, failur
         k.store(failures, tuple(place), count)
 
 
+def _divide(k: KernelBuilder, matrix: Sequence[Buffer], place: Sequence[Scalar], scale: Scalar) -> None:
+    with loops(k, matrix[0].shape[-2:]) as at:
+        store(k, matrix, (*place, *at), [part / scale for part in load(matrix, (*place, *at))])
+
+
 def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool, has_vectors: bool) -> Decomposition:
     """Return the kernel for the eigenvalues and eigenvectors of Hermitian matrices, in the last two axes.
 
@@ -132,8 +138,7 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
             value = [value[0], *(select(row.eq(column), _ZERO, select(is_read, part, -part)) for part in value[1:])]
             store(k, work, (*place, row, column), value)
         scale = scale_of(k, work, place)
-        with loops(k, (dim, dim)) as at:
-            store(k, work, (*place, *at), [part / scale for part in load(work, (*place, *at))])
+        _divide(k, work, place, scale)
         _tridiagonalize(k, work, place, (v, q, taus), beside)
         with k.loop(count, name="row") as row:
             k.store(diagonal, (*place, row), work[0][(*place, row, row)])
@@ -151,6 +156,63 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
                         store(k, vectors, (*place, column, row), load(rows, (*place, at, column)))
     memory = [*work, *rows, *v, *q, *taus, diagonal, beside]
     outputs = (values, *vectors, failures, *memory)
+    return decomposition(KernelDef(name, tuple(a), outputs, k.finish()), matrix, memory)
+
+
+def tridiagonal_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) -> Decomposition:
+    """Return the kernel of the real tridiagonal form of Hermitian matrices, in the last two axes.
+
+    Its results are packed as in LAPACK: the diagonal, the elements beside it and the reflections in the triangle of the
+    matrix that is read, the diagonal, the elements beside it, and the factors of the reflections.
+
+    matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
+    is_lower: whether the lower triangle is read, otherwise the upper one.  The rest is returned unchanged.
+
+    Notes
+    -----
+    Source: LAPACK, sytd2.  The upper triangle, with rows and columns in reverse order, is a lower one.
+    """
+    k = KernelBuilder()
+    a = buffers("a", matrix)
+    *batch, dim, _ = a[0].shape
+    parts, count = len(a), size(dim)
+    shorter = dim_op("max", dim_op("sub", dim, 1), 0)
+    outs, factors = result("out", (*batch, dim, dim), parts), result("factors", (*batch, shorter), parts)
+    (diagonal,), (others,) = result("diagonal", (*batch, dim)), result("others", (*batch, shorter))
+    work = result("work", (*batch, dim, dim), parts)
+    v, q, taus = (result(each, (*batch, dim), parts) for each in ("v", "q", "tau"))
+    (beside,) = result("beside", (*batch, dim))
+
+    def turned(i: Scalar, length: Scalar) -> Scalar:
+        return i if is_lower else length - 1 - i
+
+    with loops(k, batch) as place:
+        with loops(k, (dim, dim)) as (row, column), k.branch(row >= column):
+            value = load(a, (*place, turned(row, count), turned(column, count)))
+            value = named(k, "x", [value[0], *(select(row.eq(column), _ZERO, part) for part in value[1:])])
+            store(k, work, (*place, row, column), value)
+            store(k, work, (*place, column, row), conjugate(value))
+        scale = scale_of(k, work, place)
+        _divide(k, work, place, scale)
+        _tridiagonalize(k, work, place, (v, q, taus), beside)
+        with loops(k, (dim, dim)) as (row, column):
+            at = (*place, turned(row, count), turned(column, count))
+            with k.branch(row < column):
+                store(k, outs, at, load(a, at))
+            with k.branch(row.eq(column)):
+                middle = k.let("middle", work[0][(*place, row, column)] * scale)
+                store(k, outs, at, real(middle, outs))
+                k.store(diagonal, (*place, turned(row, count)), middle)
+            with k.branch(row.eq(column + 1)):
+                store(k, outs, at, real(beside[(*place, column)] * scale, outs))
+            with k.branch(row > column + 1):
+                store(k, outs, at, load(work, (*place, row, column)))
+        with k.loop(size(shorter), name="i") as i, k.branch(i < count):
+            target = turned(i, size(shorter))
+            k.store(others, (*place, target), beside[(*place, i)] * scale)
+            store(k, factors, (*place, target), load(taus, (*place, i)))
+    memory = [*work, *v, *q, *taus, beside]
+    outputs = (*outs, diagonal, others, *factors, *memory)
     return decomposition(KernelDef(name, tuple(a), outputs, k.finish()), matrix, memory)
 
 
@@ -380,12 +442,16 @@ def _bidiagonalize(
         copy_reflection(k, a, place, step, step, v)
         reflect_columns(k, a, place, step + 1, v, step, conjugate(found.tau), sums)
         with k.branch(step < columns - 1):
-            found = eliminate(k, a, lambda column, row=step: (*place, row, column), step + 1, columns, conjugates=True)
+            found = eliminate(k, a, partial(_at, place, step), step + 1, columns, conjugates=True)
             k.store(e, (*place, step), found.beta)
             store(k, row_taus, (*place, step), found.tau)
             _copy_row(k, a, place, step, w, step + 1)
             with k.loop(rows, start=step + 1, name="row") as row:
                 reflect_row(k, a, place, row, w, step + 1, found.tau, conjugates=False)
+
+
+def _at(place: Sequence[Scalar], row: Scalar, column: Scalar) -> Sequence[Scalar]:
+    return (*place, row, column)
 
 
 def _copy_row(k: KernelBuilder, matrix: _Parts, place: Sequence[Scalar], row: Scalar, v: _Parts, start: Scalar) -> None:
