@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.stablehlo import from_stablehlo
 
 ELEMENTS = {"f": "f32", "d": "f64", "F": "complex<f32>", "D": "complex<f64>", "i": "i32"}
@@ -333,6 +333,22 @@ def test_settings_that_are_not_supported() -> None:
         call("gees", letters(mode="V", sort="S"), [REAL[0]], shapes)
     with pytest.raises(RelvmUnsupportedError, match="custom calls of lapack_dgesvj_ffi are not supported"):
         call("gesvj", "", [REAL[0]], [((5, 5), "d")])
+
+
+def test_matrices_of_unknown_size() -> None:
+    text = """
+    func.func @main(%x: tensor<?x?xf64>) -> tensor<?x?xf64> {
+      %n = stablehlo.constant dense<3> : tensor<2xi32>
+      %m = stablehlo.constant dense<0> : tensor<0xi32>
+      %r:2 = stablehlo.custom_call @lapack_dpotrf_ffi(%x, %n, %m) {indices_of_shape_operands = dense<[1, 2]> :
+        tensor<2xi64>, mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<?x?xf64>, tensor<2xi32>, tensor<0xi32>)
+        -> (tensor<?x?xf64>, tensor<i32>)
+      return %r#0 : tensor<?x?xf64>
+    }"""
+    x = REAL[0] @ REAL[0].T
+    close(np.tril(run(text, x)[0]), np.linalg.cholesky(x))
+    with pytest.raises(RelvmShapeError):
+        run(text, x[:3])
 
 
 def test_compiled_kernels() -> None:

@@ -23,7 +23,7 @@ from relvm.frontend.stablehlo.text_reader import read_text
 PLATFORM = "relvm"
 _PRIVATE = re.compile(r"func\.func private @([\w.$-]+)")
 # Primitives that JAX lowers to calls of LAPACK.
-LIBRARY = frozenset(("geqp3", "ormqr", "tridiagonal", "tridiagonal_solve"))
+LIBRARY = frozenset(("eig", "eigh", "geqp3", "hessenberg", "ormqr", "schur", "svd", "tridiagonal", "tridiagonal_solve"))
 # Primitives whose parameters contain jaxprs that stay visible.
 STRUCTURAL = frozenset(
     (
@@ -33,8 +33,6 @@ STRUCTURAL = frozenset(
 )
 # Primitives for real numbers that JAX would lower to many operations, or to a library of a processor.
 DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "approx_top_k"))
-# Decompositions of matrices, which JAX would lower to calls of LAPACK.
-DECOMPOSITIONS = frozenset(("eig", "eigh", "hessenberg", "schur", "svd"))
 
 
 @record
@@ -72,7 +70,7 @@ def is_leaf(equation: Any) -> bool:
     name = equation.primitive.name
     if name in DIRECT:
         return equation.invars[0].aval.dtype.kind == "c"
-    return name not in STRUCTURAL | DECOMPOSITIONS
+    return name not in STRUCTURAL
 
 
 def platform_of(equation: Any) -> str:

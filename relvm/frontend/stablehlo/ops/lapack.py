@@ -51,8 +51,10 @@ def _matrix(node: Node, index: int = 0) -> list[Expr]:
 def _results(node: Node, flat: Sequence[Expr | None]) -> tuple[Expr, ...]:
     """Return the results of a call from their parts.  None stands for a part without defined elements, and becomes 0.
 
-    Integers are converted to the declared dtypes.
+    Integers are converted to the declared dtypes.  An unknown dimension of a part without defined elements is that of
+    the first operand.
     """
+    given = _matrix(node)[0].tensor_type.known_shape
     declared = [node.declared(i) for i in range(len(node.operation.results))]
     parts: list[Tensor] = []
     for type_ in declared:
@@ -63,7 +65,8 @@ def _results(node: Node, flat: Sequence[Expr | None]) -> tuple[Expr, ...]:
     for type_, value in zip(parts, flat, strict=True):
         dtype = dtype_of_element(type_.element)
         if value is None:
-            value = node.broadcast(node.number(0, dtype), tuple(dim or 0 for dim in type_.shape or ()))
+            shape = tuple(given[i] if dim is None else dim for i, dim in enumerate(type_.shape or ()))
+            value = node.broadcast(node.number(0, dtype), shape)
         found.append(node.cast(node.emit(value), dtype))
     return tuple(regrouped(node, declared, found))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.frontend.common.decompositions import square, square_size
 from relvm.frontend.common.linear_systems import (
     TriangularSystem,
     cholesky_kernel,
@@ -47,8 +48,8 @@ def solved_triangular(node: Node, system: TriangularSystem) -> Expr:
     if len(shape) < 2 or len(shape) != len(target) or len(matrix) != len(right_side):
         raise RelvmFormatError(f"the operands have the types {_types(matrix)} and {_types(right_side)}")
     rows = target[-2] if system.is_left else target[-1]
-    _expect_square(node, matrix[0])
-    size = shape[-1] if isinstance(shape[-1], int) else rows
+    known = square_size(matrix)
+    size = known if isinstance(known, int) else rows
     expected = (*target[:-2], size, size)
     matrix = [node.importer.with_shape(x, expected) for x in matrix]
     right_side = [
@@ -77,7 +78,7 @@ def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) ->
 
     That of complex numbers is computed in f64, as other functions of complex numbers are.
     """
-    _expect_square(node, matrix[0])
+    matrix = square(node.importer, matrix)
     dtype = matrix[0].known_element_type
     wide = [node.cast(x, F64) for x in matrix] if len(matrix) == 2 else matrix
     types = [x.tensor_type for x in wide]
@@ -90,8 +91,9 @@ def qr_decomposition(node: Node) -> tuple[Expr, ...]:
     node.expect_operands(1)
     matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
     types = [x.tensor_type for x in matrix]
+    *batch, rows, columns = types[0].known_shape
     kernel = householder_kernel(node.importer.unique_name("qr"), types)
-    factor = [TensorType(each.dtype, kernel.outputs[-1].shape) for each in types]
+    factor = [TensorType(each.dtype, (*batch, dim_op("min", rows, columns))) for each in types]
     found = node.as_tuple(node.call_kernel(kernel, matrix, [*types, *factor]))
     return tuple(regrouped(node, [value.type for value in node.operation.results], found))
 
@@ -169,12 +171,6 @@ def setting(node: Node, name: str) -> int:
     if not isinstance(value, int):
         raise RelvmFormatError(f"expected the integer {name} in the attribute backend_config, got {settings!r}")
     return value
-
-
-def _expect_square(node: Node, x: Expr) -> None:
-    shape = x.tensor_type.known_shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise RelvmFormatError(f"expected square matrices, got the type {x.type}")
 
 
 def _computable(node: Node, x: Expr) -> Expr:
