@@ -72,6 +72,8 @@ def jit(
     array is donated only if a result has its shape and dtype.  Afterwards it is deleted.  If something else uses its
     memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never overwritten.
 
+    Inside of another function that JAX traces, and under `jax.disable_jit`, JAX runs the function.
+
     Examples
     --------
     >>> import jax.numpy as jnp                                                       # doctest: +SKIP
@@ -197,7 +199,8 @@ class Jitted:
         except TypeError:
             plan = None
         if plan is None:
-            if any(isinstance(leaf, self._tracer) for leaf in leaves):  # inside of another function that JAX traces
+            is_traced = any(isinstance(leaf, self._tracer) for leaf in leaves)  # inside of another function
+            if is_traced or self._jax.config.jax_disable_jit:
                 return self._jitted(*args, **kwargs)
             plan = self._planned(place, leaves, args, kwargs)
         compiled = plan.compiled

@@ -220,6 +220,26 @@ def donating(function: Callable[..., Any], **options: Any) -> Any:
     return relvm.jax.jit(function, **(options or {"donate_argnums": 0}))
 
 
+def test_without_jit_jax_runs_the_function() -> None:
+    update = donating(lambda x: x.at[0].add(1))
+    x = jnp.zeros((4, 16))
+    with jax.disable_jit():
+        found = update(x)
+    assert not x.is_deleted() and not x.any() and found[0, 0] == 1
+    assert update(x)[0, 0] == 1 and x.is_deleted()
+
+
+def test_numpy_and_jax_arrays_run_the_same_program() -> None:
+    jitted = relvm.jax.jit(lambda x, y: (x + y, x[:0], jnp.float32(3)), exec_mode="bytecode", target="bytecode")
+    for x in (X, jnp.asarray(X)):
+        for y in (X, jnp.asarray(X), F(2)):
+            found = jitted(x, y)
+            kind = np.ndarray if isinstance(x, np.ndarray) and not isinstance(y, jax.Array) else jax.Array
+            assert all(isinstance(each, kind) for each in found)
+            np.testing.assert_array_equal(found[0], np.asarray(x) + np.asarray(y))
+    assert jitted.model(X, X) is jitted.model(jnp.asarray(X), X)
+
+
 def test_a_donated_array_is_updated_in_place_and_deleted() -> None:
     update = donating(lambda x, row: x.at[3].set(row))
     expected = np.zeros((64, 16), F)
