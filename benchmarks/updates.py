@@ -83,15 +83,16 @@ def _donated_calls() -> None:
         print(f"| call with a donated argument | {name} | C | {_microseconds(call):.3g} |")
 
 
-def _microseconds(call: Callable[[], object], count: int = 2000) -> float:
+def _microseconds(call: Callable[[], object], count: int = 40) -> float:
+    """Return the time of a call, from the fastest of many blocks of calls, because other programs can run."""
     call()
-    return _seconds(lambda: [call() for _ in range(count)]) * 1e6 / count
+    return _seconds(lambda: [call() for _ in range(count)], 250) * 1e6 / count
 
 
-def _seconds(call: Callable[[], object]) -> float:
-    """Return the least time of five calls."""
+def _seconds(call: Callable[[], object], repetitions: int = 5) -> float:
+    """Return the least time of several calls."""
     times = []
-    for _ in range(5):
+    for _ in range(repetitions):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)

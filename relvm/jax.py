@@ -72,6 +72,8 @@ def jit(
     array is donated only if a result has its shape and dtype.  Afterwards it is deleted.  If something else uses its
     memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never overwritten.
 
+    Inside of another function that JAX traces, and under `jax.disable_jit`, JAX runs the function.
+
     Examples
     --------
     >>> import jax.numpy as jnp                                                       # doctest: +SKIP
@@ -127,6 +129,22 @@ class _Compiled:
     results: tuple[tuple[Any, Any], ...]
 
 
+@record
+class _Plan:
+    """How a call with leaves of certain types runs its program.
+
+    compiled: the program.
+    arguments: for each leaf, a function that returns the argument of the model, or None if it is the leaf itself.
+    donated: the numbers of the leaves that are donated.
+    returns_jax: whether the results are jax arrays.
+    """
+
+    compiled: _Compiled
+    arguments: tuple[Callable[[Any], Any] | None, ...]
+    donated: tuple[int, ...]
+    returns_jax: bool
+
+
 class Jitted:
     """A JAX function that relvm compiles and runs.  `relvm.jax.jit` returns it.
 
@@ -164,36 +182,71 @@ class Jitted:
             function, static_argnums=static_numbers or None, static_argnames=tuple(static_names) or None, **options
         )
         self._take_over = jax.jit(_identity, donate_argnums=0)
+        self._as_jax = jax.jit(_identity)  # converts several arrays at once, in less time than jax.numpy.asarray
         self._exec_mode, self._target = exec_mode, target
         self._compiled: dict[Hashable, _Compiled] = {}
+        self._plans: dict[Hashable, _Plan] = {}
+        self._is_jax: dict[type, bool] = {np.ndarray: False}  # by the type of a leaf
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Return the method of an object, or the function itself for a class."""
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        leaves, key = self._leaves(args, kwargs)
-        others = [leaf for leaf in leaves if type(leaf) is not np.ndarray]
-        if any(isinstance(leaf, self._tracer) for leaf in others):  # inside of another function that JAX traces
-            return self._jitted(*args, **kwargs)
-        compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
+        leaves, place = self._leaves(args, kwargs)
+        try:
+            plan = self._plans.get((place, *map(self._kind, leaves)))
+        except TypeError:
+            plan = None
+        if plan is None:
+            is_traced = any(isinstance(leaf, self._tracer) for leaf in leaves)  # inside of another function
+            if is_traced or self._jax.config.jax_disable_jit:
+                return self._jitted(*args, **kwargs)
+            plan = self._planned(place, leaves, args, kwargs)
+        compiled = plan.compiled
         taken: dict[int, Any] = {}
-        if compiled.donated:
-            result = compiled.model(*self._donated_arguments(compiled, leaves, taken))
+        if plan.donated:
+            result = compiled.model(*self._donated_arguments(plan, leaves, taken))
         else:
-            result = compiled.model(*map(_argument, leaves, compiled.dtypes))
+            result = compiled.model(*map(_converted, plan.arguments, leaves))
         found = result if len(compiled.convert) != 1 else (result,)
         returned = _returned(compiled, found, taken) if taken else {}
         values = [
             returned[number] if number in returned else convert(each)
             for number, (convert, each) in enumerate(zip(compiled.convert, found, strict=True))
         ]
-        values = _separate(values, {array.unsafe_buffer_pointer() for array in returned.values()})
-        if any(isinstance(leaf, self._array) for leaf in others):
-            values = [value if number in returned else self._as_jax(value) for number, value in enumerate(values)]
+        values = _separate(values, found, {array.unsafe_buffer_pointer() for array in returned.values()})
+        if plan.returns_jax and len(returned) < len(values):
+            values = self._all_as_jax(values)
         return compiled.structure.unflatten(values)
 
-    def _donated_arguments(self, compiled: _Compiled, leaves: list[Any], taken: dict[int, Any]) -> list[Any]:
+    def _kind(self, leaf: Any) -> Hashable:
+        """Return a key of a leaf that is found in less time than its signature.
+
+        Leaves with equal keys have equal signatures.
+        """
+        kind = type(leaf)
+        if self._is_jax.get(kind):
+            return leaf.aval
+        return (leaf.shape, leaf.dtype) if kind is np.ndarray else (kind, _signature(leaf))
+
+    def _planned(self, place: Hashable, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Plan:
+        """Return how calls such as this run, and store it for later calls.
+
+        place, leaves: the result of `_leaves`.   args, kwargs: the arguments.
+        """
+        for leaf in leaves:
+            kind = type(leaf)
+            self._is_jax[kind] = isinstance(leaf, self._array) and not isinstance(leaf, self._tracer)
+        key = self._key(place, leaves)
+        compiled = self._compiled.get(key) or self._compile(key, args, kwargs)
+        arguments = tuple(map(_conversion, leaves, compiled.dtypes))
+        are_jax = [self._is_jax[type(leaf)] for leaf in leaves]
+        donated = tuple(number for number in compiled.donated if are_jax[number])
+        plan = _Plan(compiled, arguments, donated, any(are_jax))
+        return self._plans.setdefault((place, *map(self._kind, leaves)), plan)
+
+    def _donated_arguments(self, plan: _Plan, leaves: list[Any], taken: dict[int, Any]) -> list[Any]:
         """Return the arguments of the model, with donations of jax arrays.
 
         JAX itself moves a donated array to a new one, which only relvm knows.  It copies the elements if something else
@@ -201,21 +254,33 @@ class Jitted:
 
         taken: gets the new arrays, by the addresses of their memory.
         """
-        arguments: list[Any] = [None] * len(leaves)
-        donated = [number for number in compiled.donated if isinstance(leaves[number], self._array)]
-        for number, leaf in enumerate(leaves):
-            if number not in donated:
-                arguments[number] = _argument(leaf, compiled.dtypes[number])
-        for number in donated:
+        arguments = [
+            None if number in plan.donated else _converted(convert, leaf)
+            for number, (convert, leaf) in enumerate(zip(plan.arguments, leaves, strict=True))
+        ]
+        for number in plan.donated:
             array = self._take_over(leaves[number])
-            argument = _argument(array, compiled.dtypes[number])
-            if isinstance(argument, np.ndarray) and array.is_fully_addressable and len(array.devices()) == 1:
-                address = array.unsafe_buffer_pointer()
+            argument = _converted(plan.arguments[number], array)
+            if isinstance(argument, np.ndarray):
+                try:
+                    address = array.unsafe_buffer_pointer()
+                except ValueError:  # an array on several devices
+                    address = 0
                 if _address(argument) == address:  # not a copy
                     taken[address] = array
                     argument = Donated.of_view(argument)
             arguments[number] = argument
         return arguments
+
+    def _all_as_jax(self, values: list[Any]) -> list[Any]:
+        """Return the leaves of a result with jax arrays in the place of NumPy arrays, if JAX has their dtypes."""
+        given = {
+            number: value
+            for number, value in enumerate(values)
+            if isinstance(value, np.ndarray) and not is_float0(value.dtype)
+        }
+        converted = dict(zip(given, self._as_jax([*given.values()]), strict=True))
+        return [converted.get(number, value) for number, value in enumerate(values)]
 
     def module(self, /, *args: Any, **kwargs: Any) -> Module:
         """Return the module that runs for some arguments.
@@ -229,11 +294,12 @@ class Jitted:
 
         args, kwargs: the arguments, as for `module`.
         """
-        _, key = self._leaves(args, kwargs)
+        leaves, place = self._leaves(args, kwargs)
+        key = self._key(place, leaves)
         return (self._compiled.get(key) or self._compile(key, args, kwargs)).model
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Hashable]:
-        """Return the leaves of the arguments that are not static, and the key of the program for all arguments."""
+        """Return the leaves of the arguments that are not static, and everything else on which tracing depends."""
         static: tuple[Any, ...] = ()
         if self._static_numbers or self._static_names:
             numbers = {number % len(args) for number in self._static_numbers if -len(args) <= number < len(args)}
@@ -243,28 +309,33 @@ class Jitted:
             args = tuple(value for i, value in enumerate(args) if i not in numbers)
             kwargs = {name: value for name, value in kwargs.items() if name not in self._static_names}
         leaves, structure = self._flatten((args, kwargs))
-        key = (structure, static, self._trace_context(), *map(_signature, leaves))
+        return leaves, (structure, static, self._trace_context())
+
+    def _key(self, place: Hashable, leaves: list[Any]) -> Hashable:
+        """Return the key of the program for some arguments.   The parameters are the result of `_leaves`."""
+        key = (place, *map(_signature, leaves))
         try:
             hash(key)
         except TypeError:
-            unhashable = ", ".join(repr(value) for _, _, value in static)
+            assert isinstance(place, tuple)
+            unhashable = ", ".join(repr(value) for _, _, value in place[1])
             raise RelvmArgumentError(f"a static argument is not hashable: {unhashable}") from None
-        return leaves, key
+        return key
 
     def _compile(self, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Compiled:
-        """Build the program for some arguments, and store it.   key: the result of `_leaves`."""
+        """Build the program for some arguments, and store it.   key: the result of `_key`."""
         traced = self._jitted.trace(*args, **kwargs)
         module = import_traced(traced)
         executable = build(module, self._exec_mode, self._target)
         dtypes = tuple(np.dtype(array_type(var.aval)[1]) for var in traced.jaxpr.jaxpr.invars)
         results, structure = self._flatten(traced.out_info)
         donated = _usable_donations(self._jax.tree_util.tree_leaves(traced.args_info), results)
-        conversions = tuple(map(self._conversion, results))
+        conversions = tuple(map(self._conversion_of_result, results))
         kinds = tuple((result.shape, result.dtype) for result in results)
         compiled = _Compiled(Model(executable, source=module), dtypes, structure, conversions, donated, kinds)
         return self._compiled.setdefault(key, compiled)
 
-    def _conversion(self, aval: Any) -> Callable[[Any], Any]:
+    def _conversion_of_result(self, aval: Any) -> Callable[[Any], Any]:
         """Return a function that converts an output of the model to the array that `aval` describes."""
         if is_key(aval.dtype):
             wrap = self._jax.random.wrap_key_data
@@ -272,10 +343,6 @@ class Jitted:
         if is_float0(aval.dtype):
             return lambda value: np.zeros(aval.shape, aval.dtype)
         return _complex_array if aval.dtype.kind == "c" else np.asarray
-
-    def _as_jax(self, value: Any) -> Any:
-        """Return an array as a jax.Array, if JAX has its dtype."""
-        return value if is_float0(value.dtype) else self._jax.numpy.asarray(value)
 
 
 def _identity(x: Any) -> Any:
@@ -312,11 +379,24 @@ def _signature(leaf: Any) -> Hashable:
     return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
 
 
+def _conversion(leaf: Any, dtype: np.dtype) -> Callable[[Any], Any] | None:
+    """Return a function that converts leaves such as this to the model's input, or None if a leaf is the input itself.
+
+    dtype: the dtype of the array that represents the leaf.
+    """
+    found = getattr(leaf, "dtype", None)
+    if found == dtype and dtype.kind != "c":
+        return None if type(leaf) is np.ndarray else np.asarray
+    return functools.partial(_argument, dtype=dtype)
+
+
+def _converted(convert: Callable[[Any], Any] | None, leaf: Any) -> Any:
+    return leaf if convert is None else convert(leaf)
+
+
 def _argument(leaf: Any, dtype: np.dtype) -> Any:
     """Convert a leaf of the arguments to the model's input.   dtype: the dtype of the array that represents it."""
     found = getattr(leaf, "dtype", None)
-    if found == dtype and type(leaf) is np.ndarray and dtype.kind != "c":
-        return leaf
     if found != dtype and found is not None and is_key(found):
         leaf = import_jax("relvm.jax.jit").random.key_data(leaf)
     array = np.asarray(leaf, dtype)
@@ -330,26 +410,32 @@ def _returned(compiled: _Compiled, found: Sequence[Any], taken: dict[int, Any]) 
     """
     returned: dict[int, Any] = {}
     for number, (value, result) in enumerate(zip(found, compiled.results, strict=True)):
-        array = taken.get(data_address(value)) if isinstance(value, Tensor) else None
+        array = taken.get(data_address(value)) if type(value) is Tensor else None
         if array is not None and (array.shape, array.dtype, array.weak_type) == (*result, False):
             returned[number] = taken.pop(data_address(value))
     return returned
 
 
-def _separate(values: list[Any], addresses: set[int]) -> list[Any]:
+def _separate(values: list[Any], found: Sequence[Any], addresses: set[int]) -> list[Any]:
     """Return the leaves of a result, with copies of arrays that are read-only or have the memory of an earlier leaf.
 
     A program can return the same tensor twice, or a constant.
 
+    found: the leaves as the model returns them.
     addresses: the addresses of memory that donated arrays have, which are also leaves.  Those of the others are added.
     """
     for number, value in enumerate(values):
         if not isinstance(value, np.ndarray) or not value.size:
             continue
-        if not value.flags.writeable or (len(values) > 1 and _address(value) in addresses):
+        if len(values) == 1:
+            is_shared = False
+        else:
+            tensor = found[number]
+            address = data_address(tensor) if type(tensor) is Tensor else _address(value)
+            is_shared = address in addresses
+            addresses.add(address)
+        if is_shared or not value.flags.writeable:
             values[number] = value.copy()
-        elif len(values) > 1:
-            addresses.add(_address(value))
     return values
 
 

@@ -94,6 +94,18 @@ ELEMENTWISE = {
     "cbrt": unary("stablehlo.cbrt", F([8, -27]), F([2, -3])),
     "expm1": unary("stablehlo.exponential_minus_one", F([0, 1e-5]), np.expm1(F([0, 1e-5]))),
     "lgamma": unary("chlo.lgamma", np.float64([0.5, 5, -1.5]), np.float64([0.5723649429, 3.1780538303, 0.8600470153])),
+    "zeta": case(
+        "%r = chlo.zeta %a, %b : [[A]], [[B]] -> [[T]]",
+        [F([2, 3, 1, 0.5, 2, 3, 2.5]), F([1, 2, 3, 2, -1, -1, -0.5])],
+        F([1.6449340668482264, 0.2020569031595942, INF, NAN, INF, NAN, NAN]),
+    ),
+    "polygamma": case(
+        "%r = chlo.polygamma %a, %b : [[A]], [[B]] -> [[T]]",
+        [np.float64([0, 1, 2, 3, 1, 2, -1, 0.5]), np.float64([1, 1, 1, 2, 0, 0, 1, 1])],
+        np.float64(
+            [-0.5772156649015329, 1.6449340668482264, -2.4041138063191886, 0.4939394022668291, INF, NAN, NAN, NAN]
+        ),
+    ),
     "digamma": unary("chlo.digamma", np.float64([1, 0, -INF, INF]), np.float64([-0.5772156649015329, NAN, NAN, INF])),
     "erf_inv": unary("chlo.erf_inv", F([0, 0.5, -1]), F([0, 0.47693628, -INF])),
     "bessel_i1e": unary("chlo.bessel_i1e", np.float64([0, 1, 10]), np.float64([0, 0.2079104154, 0.1212626814])),
@@ -715,6 +727,7 @@ JAX = {
         _R,
     ),
     "shardings": case('%r = sdy.sharding_constraint %a <@mesh, [{"x"}, {}]> : [[T]]', [X], X),
+    "conversion cast": case('%r = "builtin.unrealized_conversion_cast"(%a) : ([[A]]) -> [[T]]', [X], X),
     "clamp of bools": case(
         "%r = stablehlo.clamp %a, %b, %c : ([[A]], [[B]], [[C]]) -> [[T]]",
         [B([False, True, False]), B([True, False, False]), B([False, True, True])],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.stablehlo import from_stablehlo
 
 ELEMENTS = {"f": "f32", "d": "f64", "F": "complex<f32>", "D": "complex<f64>", "i": "i32"}
@@ -184,6 +184,16 @@ def test_matrices_with_nan_fail() -> None:
     shapes = [((5, 5), "d"), ((5,), "d"), ((5, 5), "d"), ((5, 5), "d"), ((), "i")]
     assert call("gesdd", letters(mode="A"), [x], shapes)[-1] > 0
     assert call("potrf", letters(uplo="L"), [x], [((5, 5), "d"), ((), "i")])[-1] > 0
+    one = [np.float64([[np.nan]])]
+    assert call("syevd", letters(mode="V", uplo="L"), one, [((1, 1), "d"), ((1,), "d"), ((), "i")])[-1] > 0
+
+
+def test_the_other_triangle_is_not_read() -> None:
+    x = np.diag(np.arange(5.0))
+    for upper in (np.inf, np.nan, 1e300):
+        given = np.where(np.tri(5) == 1, x, upper)
+        _, values, _ = call("syevd", letters(mode="V", uplo="L"), [given], [((5, 5), "d"), ((5,), "d"), ((), "i")])
+        close(values, np.arange(5.0))
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -209,12 +219,136 @@ def test_linear_systems(name: str) -> None:
     close(np.abs(np.triu(q)), np.abs(np.linalg.qr(x)[1]))
 
 
+def reflections(packed: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return the product of the reflections that are packed below the diagonal of a matrix."""
+    product = np.eye(len(packed), dtype=np.result_type(packed, "d"))
+    for i, tau in enumerate(factors):
+        v = np.tril(packed, -1)[:, i].astype(product.dtype)
+        v[i] = 1
+        product = product @ (np.eye(len(v)) - tau * np.outer(v, v.conj()))
+    return product.astype(packed.dtype)
+
+
+@pytest.mark.parametrize(
+    ("letter", "scales"),
+    [("f", (1e-42, 1e-30, 1e-20, 1e19, 1e30)), ("D", (1e-200, 1e160)), ("F", (1e19,)), ("d", (1e-160, 1e200))],
+)
+def test_decompositions_of_large_and_small_numbers(letter: str, scales: tuple[float, ...]) -> None:
+    """The squares of the elements overflow or underflow, in the whole matrix or in one block or column."""
+    x = (COMPLEX[0] if letter in "FD" else REAL[0]).astype("D" if letter in "FD" else "d")
+    block, column = x.copy(), x.copy()
+    block[:2, 2:] = block[2:, :2] = 0
+    matrices = []
+    for scale in scales:
+        block[2:, 2:] = x[2:, 2:] * scale
+        column[:, 1] = x[:, 1] * scale
+        matrices += [x * scale, block.copy(), column.copy()]
+    given = np.stack(matrices).astype(letter)
+    batch = given.shape[:-2]
+    packed, factors = call("geqrf", "", [given], [(given.shape, letter), ((*batch, 5), letter)])
+    for matrix, each, taus in zip(given, packed, factors, strict=True):
+        q, unit = reflections(each, taus), float(np.abs(matrix).max())
+        close(q.conj().T @ q, np.eye(5))
+        tolerance = 1e-1 if unit < 1e-40 else 2e-6 if letter in "fF" else 1e-14  # the first number is subnormal
+        np.testing.assert_allclose(q @ (np.triu(each) / unit), matrix / unit, rtol=0, atol=tolerance)
+    real = letter.lower()
+    hermitian = np.tril(given, -1) + np.eye(5, dtype=letter) * given.real
+    shapes = [(given.shape, letter), (given.shape[:-1], real), (batch, "i")]
+    vectors, values, info = call(
+        "heevd" if letter in "FD" else "syevd", letters(mode="V", uplo="L"), [hermitian], shapes
+    )
+    orthonormal(vectors)
+    assert np.isfinite(values).all() and not info.any()
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (3, 0)])
+def test_pivoted_qr_decompositions(name: str, shape: tuple[int, int]) -> None:
+    x = np.resize(MATRICES[name], shape) * np.arange(1, shape[1] + 1, dtype=MATRICES[name].real.dtype)
+    x, char = x.astype(MATRICES[name].dtype), MATRICES[name].dtype.char
+    pivots = np.zeros(shape[1], "i")
+    results = [(x.shape, char), (pivots.shape, "i"), ((min(shape),), char)]
+    packed, order, factors = call("geqp3", "", [x, pivots], results)
+    close(reflections(packed, factors) @ np.triu(packed), x[:, order - 1])
+    diagonal = np.abs(np.diag(packed))
+    assert (diagonal[1:] <= diagonal[:-1] * (1 + 1e-6)).all()
+    if shape == (3, 5):
+        pivots[2] = 1
+        _, order, _ = call("geqp3", "", [x, pivots], results)
+        assert order[0] == 3
+        np.testing.assert_array_equal(np.sort(order), np.arange(1, 6))
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_multiplications_by_reflections(name: str) -> None:
+    x, char = MATRICES[name], MATRICES[name].dtype.char
+    packed, factors = call("geqrf", "", [x], [(x.shape, char), ((2, 5), char)])
+    q = np.stack([reflections(*each) for each in zip(packed, factors, strict=True)])
+    routine = "unmqr" if name.startswith("c") else "ormqr"
+    wide, tall = x[:, :2].copy(), x[:, :, :2].copy()
+    for left, target in ((True, tall), (False, wide)):
+        for transpose in (True, False):
+            settings = f"left = {str(left).lower()}, transpose = {str(transpose).lower()}"
+            (found,) = call(routine, settings, [packed, factors, target], [(target.shape, char)])
+            matrix = adjoint(q) if transpose else q
+            close(found, matrix @ target if left else target @ matrix)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_tridiagonal_forms(name: str, uplo: str) -> None:
+    x = MATRICES[name] + adjoint(MATRICES[name])
+    char, real = x.dtype.char, x.real.dtype.char
+    results = [(x.shape, char), ((2, 5), real), ((2, 4), real), ((2, 4), char), ((2,), "i")]
+    routine = "hetrd" if name.startswith("c") else "sytrd"
+    packed, diagonal, beside, factors, _ = call(routine, letters(uplo=uplo), [x], results)
+    if uplo == "U":
+        np.testing.assert_array_equal(np.tril(packed, -1), np.tril(x, -1))
+        packed, diagonal, beside, factors = packed[:, ::-1, ::-1], diagonal[:, ::-1], beside[:, ::-1], factors[:, ::-1]
+        x = x[:, ::-1, ::-1]
+    for matrix, each, d, e, taus in zip(x, packed, diagonal, beside, factors, strict=True):
+        q = np.eye(5, dtype=x.dtype)
+        q[1:, 1:] = reflections(each[1:, :-1], taus)
+        close(adjoint(q) @ matrix @ q, np.diag(d) + np.diag(e, 1) + np.diag(e, -1))
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_tridiagonal_systems(name: str) -> None:
+    """The first diagonal element is 0, so that the elimination exchanges rows.  The last system is singular."""
+    x, char = MATRICES[name], MATRICES[name].dtype.char
+    lower, middle, upper = (np.concatenate([x[:, i], x[:1, i]]) for i in range(3))
+    middle[:, 0] = lower[2, 1] = 0
+    sides = np.concatenate([x[:, :, :2], x[:1, :, :2]])
+    diagonals = [((3, 5), char)] * 3
+    *_, found, info = call("gtsv", "", [lower, middle, upper, sides], [*diagonals, (sides.shape, char), ((3,), "i")])
+    assert info.tolist() == [0, 0, 1]
+    for i in range(2):
+        matrix = np.diag(middle[i]) + np.diag(lower[i, 1:], -1) + np.diag(upper[i, :-1], 1)
+        np.testing.assert_allclose(matrix @ found[i], sides[i], rtol=0, atol=1e-4 if char in "fF" else 1e-11)
+
+
 def test_settings_that_are_not_supported() -> None:
     with pytest.raises(RelvmUnsupportedError, match="sort is 83, expected one of N"):
         shapes = [((5, 5), "d"), ((5, 5), "d"), ((5,), "d"), ((5,), "d"), ((), "i"), ((), "i")]
         call("gees", letters(mode="V", sort="S"), [REAL[0]], shapes)
     with pytest.raises(RelvmUnsupportedError, match="custom calls of lapack_dgesvj_ffi are not supported"):
         call("gesvj", "", [REAL[0]], [((5, 5), "d")])
+
+
+def test_matrices_of_unknown_size() -> None:
+    text = """
+    func.func @main(%x: tensor<?x?xf64>) -> tensor<?x?xf64> {
+      %n = stablehlo.constant dense<3> : tensor<2xi32>
+      %m = stablehlo.constant dense<0> : tensor<0xi32>
+      %r:2 = stablehlo.custom_call @lapack_dpotrf_ffi(%x, %n, %m) {indices_of_shape_operands = dense<[1, 2]> :
+        tensor<2xi64>, mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<?x?xf64>, tensor<2xi32>, tensor<0xi32>)
+        -> (tensor<?x?xf64>, tensor<i32>)
+      return %r#0 : tensor<?x?xf64>
+    }"""
+    x = REAL[0] @ REAL[0].T
+    close(np.tril(run(text, x)[0]), np.linalg.cholesky(x))
+    with pytest.raises(RelvmShapeError):
+        run(text, x[:3])
 
 
 def test_compiled_kernels() -> None:

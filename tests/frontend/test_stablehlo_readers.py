@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frontend.stablehlo_artifact import artifact
+from frontend.stablehlo_artifact import artifact, signed, varint
 from frontend.stablehlo_programs import CASES
 
 from relvm import vm
 from relvm.errors import RelvmAssertionError, RelvmError, RelvmFormatError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.stablehlo import from_stablehlo
+from relvm.frontend.stablehlo.bytecode_cursor import ByteCursor
 from relvm.frontend.stablehlo.importer import import_program
-from relvm.frontend.stablehlo.program import Block, Elements, Program, Symbol
+from relvm.frontend.stablehlo.program import AnyType, Block, Elements, ElementType, Program, Symbol
 from relvm.frontend.stablehlo.read_program import read_program
 from relvm.frontend.stablehlo.text_reader import read_text
+from relvm.frontend.stablehlo.vhlo import read_builtin_type
 from relvm.frontend.stablehlo_file import is_stablehlo
 from relvm.ir.printer import print_module
 
@@ -166,6 +168,40 @@ def test_an_artifact_runs() -> None:
     machine = vm.VirtualMachine(vm.build(from_stablehlo(data), target="bytecode"))
     for found, expected in zip(machine["main"](*case.args), case.results, strict=True):
         np.testing.assert_array_equal(found.numpy(), expected)
+
+
+class _Types:
+    """The part of a reader that knows the types of an artifact, by their numbers."""
+
+    def __init__(self, *types: AnyType) -> None:
+        self.types = types
+
+    def type_of(self, c: ByteCursor) -> AnyType:
+        return self.types[c.varint()]
+
+    def attribute_of(self, c: ByteCursor) -> Any:
+        raise AssertionError
+
+    def string_of(self, c: ByteCursor) -> str:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (varint(0) + varint(8 << 2), "i8"),
+        (varint(0) + varint(32 << 2 | 2), "ui32"),
+        (varint(1), "index"),
+        (varint(3), "bf16"),
+        (varint(6), "f64"),
+        (varint(9) + varint(0), "complex<f32>"),
+        (varint(13) + varint(2) + signed(-(1 << 63)) + signed(3) + varint(0), "tensor<?x3xf32>"),
+        (varint(12), "type 12 of the builtin dialect"),
+    ],
+)
+def test_types_of_the_builtin_dialect(data: bytes, expected: str) -> None:
+    found = read_builtin_type(_Types(ElementType("f32")), ByteCursor(data, 0, len(data), "x"))
+    assert str(found) == expected
 
 
 def test_newer_artifacts_are_refused_by_version() -> None:

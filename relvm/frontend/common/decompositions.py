@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.eigenvalues import eigenvector_kernel, hessenberg_kernel, schur_kernel
 from relvm.frontend.common.node_context import ModuleContext
-from relvm.frontend.common.symmetric_eigenvalues import Decomposition, hermitian_kernel, singular_value_kernel
+from relvm.frontend.common.symmetric_eigenvalues import (
+    Decomposition,
+    hermitian_kernel,
+    singular_value_kernel,
+    tridiagonal_kernel,
+)
 from relvm.ir.dtypes import F64
-from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.expr import Expr
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
 
 Parts = list[Expr]
@@ -26,7 +30,7 @@ def eigh(
     importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool, has_vectors: bool
 ) -> tuple[Expr, Parts, Expr]:
     """Return the eigenvalues, the eigenvectors, if any, and the failures of `hermitian_kernel`."""
-    _expect_matrices(matrix, is_square=True)
+    matrix = _matrices(importer, matrix, is_square=True)
     name = importer.unique_name("eigh")
     found = hermitian_kernel(name, _types(matrix), is_lower=is_lower, has_vectors=has_vectors)
     values, *vectors, failures = _decomposed(importer, found, matrix)
@@ -37,7 +41,7 @@ def svd(
     importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool, is_full: bool
 ) -> tuple[Expr, Parts, Parts, Expr]:
     """Return the singular values, U and V*, if any, and the failures of `singular_value_kernel`."""
-    _expect_matrices(matrix, is_square=False)
+    matrix = _matrices(importer, matrix, is_square=False)
     shape = matrix[0].tensor_type.known_shape
     if shape[-1] != shape[-2] and not all(isinstance(dim, int) for dim in shape[-2:]):
         raise RelvmUnsupportedError(f"singular values of matrices of the type {matrix[0].type}: expected known sizes")
@@ -50,7 +54,7 @@ def svd(
 
 def schur(importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool) -> tuple[Parts, Parts, Parts, Expr]:
     """Return T, Z, if it is computed, the two parts of the eigenvalues, and the failures of `schur_kernel`."""
-    _expect_matrices(matrix, is_square=True)
+    matrix = _matrices(importer, matrix, is_square=True)
     found = schur_kernel(importer.unique_name("schur"), _types(matrix), has_vectors=has_vectors)
     *results, failures = _decomposed(importer, found, matrix)
     count = len(matrix)
@@ -64,7 +68,7 @@ def eig(
 
     All of them have two parts, except the failures.
     """
-    _expect_matrices(matrix, is_square=True)
+    matrix = _matrices(importer, matrix, is_square=True)
     found = eigenvector_kernel(importer.unique_name("eig"), _types(matrix), has_left=has_left, has_right=has_right)
     *results, failures = _decomposed(importer, found, matrix)
     left = results[2:4] if has_left else []
@@ -73,31 +77,51 @@ def eig(
 
 def hessenberg(importer: ModuleContext, matrix: Sequence[Expr]) -> tuple[Parts, Parts]:
     """Return the packed matrix and the factors of `hessenberg_kernel`."""
-    _expect_matrices(matrix, is_square=True)
+    matrix = _matrices(importer, matrix, is_square=True)
     found = hessenberg_kernel(importer.unique_name("hessenberg"), _types(matrix))
     results = _decomposed(importer, found, matrix)
     return results[: len(matrix)], results[len(matrix) :]
 
 
-def nan_where_failed(importer: ModuleContext, parts: Sequence[Expr], failures: Expr) -> Parts:
-    """Return tensors whose elements are NaN in the matrices or vectors that were not found."""
-    failed = importer.emit(ops.not_equal(failures, 0))
-    batch = failures.tensor_type.known_shape
-    found = []
-    for part in parts:
-        type_ = part.tensor_type
-        shape = Shape((*batch, *[1] * (len(type_.known_shape) - len(batch))))
-        nan = constant(np.array(np.nan, type_.known_dtype.numpy))
-        found.append(importer.emit(ops.where(importer.emit(ops.reshape(failed, shape)), nan, part)))
-    return found
+def tridiagonal(importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool) -> tuple[Parts, Expr, Expr, Parts]:
+    """Return the packed matrix, the diagonal, the elements beside it and the factors of `tridiagonal_kernel`."""
+    matrix = _matrices(importer, matrix, is_square=True)
+    found = tridiagonal_kernel(importer.unique_name("tridiagonal"), _types(matrix), is_lower=is_lower)
+    results = _decomposed(importer, found, matrix)
+    count = len(matrix)
+    return results[:count], results[count], results[count + 1], results[count + 2 :]
 
 
-def _expect_matrices(matrix: Sequence[Expr], *, is_square: bool) -> None:
+def square_size(matrix: Sequence[Expr]) -> AnyDim:
+    """Return the number of columns of square matrices, or the number of rows if only this is known.
+
+    Raises
+    ------
+    RelvmFormatError
+        The numbers of rows and columns are known, and differ.
+    """
     type_ = matrix[0].tensor_type
-    shape = type_.known_shape
-    if len(shape) < 2 or (is_square and shape[-1] != shape[-2]) or not type_.known_dtype.is_float:
-        kind = "square matrices" if is_square else "matrices"
-        raise RelvmFormatError(f"expected {kind} of floats or complex numbers, got the type {type_}")
+    sizes = type_.known_shape[-2:]
+    known = {size for size in sizes if isinstance(size, int)}
+    if len(sizes) < 2 or len(known) == 2:
+        raise RelvmFormatError(f"expected square matrices, got the type {type_}")
+    return known.pop() if known else sizes[-1]
+
+
+def square(importer: ModuleContext, matrix: Sequence[Expr]) -> Parts:
+    """Return square matrices whose numbers of rows and columns are the same dimension.
+
+    If it is not known whether they are equal, this is checked at run time.   The errors are those of `square_size`.
+    """
+    size = square_size(matrix)
+    return [importer.with_shape(x, (*x.tensor_type.known_shape[:-2], size, size)) for x in matrix]
+
+
+def _matrices(importer: ModuleContext, matrix: Sequence[Expr], *, is_square: bool) -> Parts:
+    type_ = matrix[0].tensor_type
+    if len(type_.known_shape) < 2 or not type_.known_dtype.is_float:
+        raise RelvmFormatError(f"expected matrices of floats or complex numbers, got the type {type_}")
+    return square(importer, matrix) if is_square else list(matrix)
 
 
 def _types(matrix: Sequence[Expr]) -> list[TensorType]:

@@ -28,7 +28,14 @@ from relvm.frontend.common.kernel_numbers import (
     with_sign,
 )
 from relvm.frontend.common.kernel_parts import buffers, larger, loops, size, smaller
-from relvm.frontend.common.symmetric_eigenvalues import EPSILON, Decomposition, decomposition, result, scale_of
+from relvm.frontend.common.symmetric_eigenvalues import (
+    EPSILON,
+    Decomposition,
+    decomposition,
+    fail_if_nan,
+    result,
+    scale_of,
+)
 from relvm.ir.dtypes import F64, I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, select
@@ -118,6 +125,7 @@ def schur_kernel(name: str, matrix: Sequence[TensorType], *, has_vectors: bool) 
         with loops(k, (dim, dim)) as at:
             store(k, t, (*place, *at), [part / scale for part in load(a, (*place, *at))])
         _compute_schur(k, place, t, rows if has_vectors else [], values, failures, (v, sums, taus))
+        fail_if_nan(k, place, scale, failures, size(dim))
         with loops(k, (dim, dim)) as (row, column):
             store(k, t, (*place, row, column), scaled(load(t, (*place, row, column)), scale))
             if has_vectors:
@@ -328,7 +336,8 @@ def _francis_step(
             unit = k.let("unit", larger(sizes[0], larger(sizes[1], sizes[2])))
             unit = k.let("unit", select(unit.eq(_ZERO), _ONE, unit))
             x, y, z = (k.let("x", each / unit) for each in vector)
-            found = reflection(k, [x], k.let("rest", y * y + z * z))
+            rest = k.let("rest", y * y + z * z)
+            found = reflection(k, [x], rest, rest.ne(_ZERO))
             v2, v3 = (k.let("v", each / found.divisor[0]) for each in (y, z))
             with k.branch((step > low).logical_and(step >= 1)):
                 k.store(t, (*place, step, step - 1), found.beta * unit)
@@ -450,13 +459,14 @@ def _complex_root(k: KernelBuilder, x: Number) -> list[Scalar]:
 
 def complex_turn(k: KernelBuilder, x: Number, y: Number) -> tuple[Scalar, list[Scalar], list[Scalar]]:
     """Return c, s and r of the rotation c x + s y = r, c y - conj(s) x = 0."""
-    first, both = k.let("first", square_root(squared(x))), k.let("both", square_root(squared(x) + squared(y)))
+    first, second = (k.let("length", hypotenuse(*each)) for each in (x, y))
+    both = k.let("both", hypotenuse(first, second))
     is_null, has_no_x = k.let("is_null", both.eq(_ZERO)), k.let("has_no_x", first.eq(_ZERO))
     norm, divisor = k.let("norm", select(is_null, _ONE, both)), k.let("divisor", select(has_no_x, _ONE, first))
     phase = [select(has_no_x, each, part / divisor) for each, part in zip(real(_ONE, x), x, strict=True)]
     phase = named(k, "phase", phase)
     c = k.let("c", select(is_null, _ONE, first / norm))
-    s = named(k, "s", scaled(product(k, phase, conjugate(y)), _ONE / norm))
+    s = named(k, "s", product(k, phase, [part / norm for part in conjugate(y)]))
     return c, s, scaled(phase, both)
 
 
@@ -529,6 +539,7 @@ def eigenvector_kernel(name: str, matrix: Sequence[TensorType], *, has_left: boo
             store(k, form, (*place, *at), [part / scale for part in load(a, (*place, *at))])
         has_vectors = has_left or has_right
         _compute_schur(k, place, form, basis if has_vectors else [], values, failures, (v, sums, taus))
+        fail_if_nan(k, place, scale, failures, count)
         if has_vectors:
             if is_real:
                 _make_triangular(k, place, t, rows, values)

@@ -7,15 +7,21 @@ SIMD loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.frontend.common.kernel_parts import loops, size
+from relvm.frontend.common.kernel_parts import larger, loops, size, smaller
+from relvm.ir.dtypes import F32, F64
 from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar, select
 from relvm.kernels.kernel_builder import KernelBuilder
 
 Number = Sequence[Scalar]
 Place = Sequence[Scalar]
+
+# The sums of squares, by dtype, that have lost nothing by overflow or underflow.
+_USUAL_SQUARES = {F32: (1e-24, 1e30), F64: (1e-200, 1e200)}
 
 
 def square_root(x: Scalar) -> Scalar:
@@ -32,8 +38,16 @@ def with_sign(x: Scalar, sign: Scalar) -> Scalar:
 
 
 def hypotenuse(x: Scalar, y: Scalar) -> Scalar:
-    """Return sqrt(x^2 + y^2).  The squares must not overflow."""
-    return square_root(x * x + y * y)
+    """Return sqrt(x^2 + y^2), also where the squares overflow or underflow.
+
+    Notes
+    -----
+    Source: LAPACK, lapy2.
+    """
+    x, y = magnitude(x), magnitude(y)
+    greatest, ratio = larger(x, y), smaller(x, y) / larger(x, y)
+    zero, one = (Literal(value, x.dtype) for value in (0.0, 1.0))
+    return select(greatest.eq(zero), zero, greatest * square_root(ratio * ratio + one))
 
 
 def real(x: Scalar, like: Sequence[object]) -> Number:
@@ -74,11 +88,14 @@ def product(k: KernelBuilder, x: Number, y: Number) -> list[Scalar]:
 
 
 def quotient(k: KernelBuilder, x: Number, y: Number) -> list[Scalar]:
+    """Return x / y, also where the squares of the parts of y overflow or underflow."""
     if len(x) == 1:
         return [x[0] / y[0]]
     c, d = (k.let("part", part) for part in y)
+    unit = k.let("unit", larger(magnitude(c), magnitude(d)))
+    c, d = k.let("part", c / unit), k.let("part", d / unit)
     square = k.let("square", c * c + d * d)
-    return [part / square for part in product(k, x, [c, -d])]
+    return [part / square for part in product(k, [part / unit for part in x], [c, -d])]
 
 
 def load(matrix: Sequence[Buffer], at: Place) -> list[Scalar]:
@@ -101,7 +118,8 @@ class Reflection:
     tau
         The factor, which is 0 if H is the identity.
     divisor
-        The number by which the other elements of x are divided to get those of v.  The first element of v is 1.
+        The number by which the other elements of x are divided to get those of v.  The first element of v is 1.  If x
+        was divided by a unit, so are the elements.
     """
 
     beta: Scalar
@@ -109,10 +127,12 @@ class Reflection:
     divisor: tuple[Scalar, ...]
 
 
-def reflection(k: KernelBuilder, first: Number, rest: Scalar) -> Reflection:
+def reflection(k: KernelBuilder, first: Number, rest: Scalar, is_reflected: Scalar) -> Reflection:
     """Return the reflection of a vector.
 
     first: its first element.   rest: the sum of the squares of its other elements.
+    is_reflected: whether the vector has another element, or an imaginary part, to eliminate.  Otherwise, H is the
+        identity.
 
     Notes
     -----
@@ -120,9 +140,8 @@ def reflection(k: KernelBuilder, first: Number, rest: Scalar) -> Reflection:
     """
     dtype = rest.dtype
     zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
-    others = first[1] * first[1] if len(first) == 2 else zero
-    is_reflected = k.let("is_reflected", (rest + others) > zero)
-    norm = k.let("norm", square_root(first[0] * first[0] + others + rest))
+    is_reflected = k.let("is_reflected", is_reflected)
+    norm = k.let("norm", square_root(squared(first) + rest))
     beta = k.let("beta", select(is_reflected, select(first[0] < zero, norm, -norm), first[0]))
     divisor = k.let("divisor", select(is_reflected, beta, one))
     tau = [k.let("tau", select(is_reflected, (beta - first[0]) / divisor, zero))]
@@ -132,6 +151,71 @@ def reflection(k: KernelBuilder, first: Number, rest: Scalar) -> Reflection:
     return Reflection(beta, tuple(tau), tuple(distance))
 
 
+def eliminate(
+    k: KernelBuilder,
+    matrix: Sequence[Buffer],
+    at: Callable[[Scalar], Place],
+    first: Scalar,
+    stop: Scalar,
+    *,
+    conjugates: bool = False,
+) -> Reflection:
+    """Return the reflection that eliminates the elements of a vector behind its first one.
+
+    Its vector, without the first element, replaces these elements.  If the squares of the elements would overflow or
+    underflow, the vector is divided by its greatest element first.
+
+    at: returns the place in `matrix` of the element with a number.
+    first, stop: the number of the first element, and the number behind the last one.
+    conjugates: whether the vector consists of the conjugates of the elements of `matrix`.
+
+    Notes
+    -----
+    Source: LAPACK, larfg and nrm2.
+    """
+    dtype = matrix[0].dtype
+    zero, one = (Literal(value, dtype) for value in (0.0, 1.0))
+    least, greatest = _USUAL_SQUARES[dtype]
+
+    def element(i: Scalar) -> list[Scalar]:
+        x = load(matrix, at(i))
+        return named(k, "x", conjugate(x) if conjugates else x)
+
+    def in_units(x: Number) -> list[Scalar]:
+        return named(k, "x", [part / unit for part in x])
+
+    unit, rest = k.variable("unit", one), k.variable("rest", zero)
+    with k.loop(stop, start=first + 1, name="i") as i:
+        k.assign(rest, rest + squared(element(i)))
+    head = element(first)
+    behind = k.variable("behind", rest)  # is 0 only if all elements behind the first one are
+    square = k.let("square", rest + squared(head))
+    is_usual = (square >= least).logical_and(square <= greatest).logical_and(rest > zero)
+    with k.branch(is_usual.logical_not()):
+        k.assign(behind, zero)
+        with k.loop(stop, start=first + 1, name="i") as i:
+            for part in element(i):
+                size_ = k.let("size", magnitude(part))
+                with k.branch(size_ > behind):
+                    k.assign(behind, size_)
+        largest: Scalar = behind
+        for part in head:
+            largest = larger(largest, magnitude(part))
+        largest = k.let("largest", smaller(largest, Literal(float(np.finfo(dtype.numpy).max), dtype)))
+        with k.branch(largest > zero):
+            k.assign(unit, largest)
+        k.assign(rest, zero)
+        with k.loop(stop, start=first + 1, name="i") as i:
+            k.assign(rest, rest + squared(in_units(element(i))))
+    remains = behind + rest  # NaN if an element is
+    for part in head[1:]:
+        remains = remains + magnitude(part)
+    found = reflection(k, in_units(head), rest, remains.ne(zero))
+    with k.loop(stop, start=first + 1, name="i") as i:
+        store(k, matrix, at(i), quotient(k, in_units(element(i)), found.divisor))
+    return Reflection(k.let("beta", found.beta * unit), found.tau, found.divisor)
+
+
 def eliminate_column(
     k: KernelBuilder, matrix: Sequence[Buffer], place: Place, column: Scalar, first: Scalar, taus: Sequence[Buffer]
 ) -> Reflection:
@@ -139,15 +223,8 @@ def eliminate_column(
 
     Its vector, without the first element, replaces these elements, and its factor is stored in taus[column].
     """
-    rows = size(matrix[0].shape[-2])
-    below = k.variable("below", Literal(0.0, matrix[0].dtype))
-    with k.loop(rows, start=first + 1, name="row") as row:
-        k.assign(below, below + squared(named(k, "x", load(matrix, (*place, row, column)))))
-    found = reflection(k, named(k, "alpha", load(matrix, (*place, first, column))), below)
+    found = eliminate(k, matrix, lambda row: (*place, row, column), first, size(matrix[0].shape[-2]))
     store(k, taus, (*place, column), found.tau)
-    with k.loop(rows, start=first + 1, name="row") as row:
-        at = (*place, row, column)
-        store(k, matrix, at, quotient(k, load(matrix, at), found.divisor))
     return found
 
 

@@ -8,17 +8,17 @@ from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_numbers import (
     conjugate,
     difference,
+    eliminate_column,
     load,
     magnitude,
     product,
     quotient,
     real,
-    reflection,
     square_root,
     squared,
     store,
 )
-from relvm.frontend.common.kernel_parts import buffers, copy, loops, size
+from relvm.frontend.common.kernel_parts import buffers, copy, larger, loops, size
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Scalar, select
@@ -149,7 +149,7 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
 
     Notes
     -----
-    Source: LAPACK, geqr2 and larfg.
+    Source: LAPACK, geqr2.
     """
     k = KernelBuilder()
     shape = matrix[0].known_shape
@@ -157,32 +157,121 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
     a = buffers("a", matrix)
     outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
-    dtype, is_complex = outs[0].dtype, len(a) == 2
-    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
-    zero = Literal(0.0, dtype)
     for source, out in zip(a, outs, strict=True):
-        with loops(k, out.shape) as at:
-            k.store(out, at, source[at])
+        copy(k, source, out)
     with loops(k, outs[0].shape[:-2]) as place, k.loop(size(taus[0].shape[-1]), name="step") as step:
-        below = k.variable("below", zero)  # the sum of the squares under the diagonal
-        with k.loop(rows, start=step + 1, name="row") as row:
-            for out in outs:
-                element = k.let("element", out[(*place, row, step)])
-                k.assign(below, below + element * element)
-        alpha = [k.let("alpha", out[(*place, step, step)]) for out in outs]
-        found = reflection(k, alpha, below)
-        for factors, value in zip(taus, found.tau, strict=True):
-            k.store(factors, (*place, step), value)
-        with k.loop(rows, start=step + 1, name="row") as row:
-            at = (*place, row, step)
-            for out, part in zip(outs, quotient(k, [out[at] for out in outs], found.divisor), strict=True):
-                k.store(out, at, part)
-        with k.loop(columns, start=step + 1, name="column") as column:
-            _reflect(k, outs, place, step, rows, column, conjugate(found.tau))
-        k.store(outs[0], (*place, step, step), found.beta)
-        if is_complex:
-            k.store(outs[1], (*place, step, step), zero)
+        _eliminate_step(k, outs, taus, place, step)
     return KernelDef(name, tuple(a), (*outs, *taus), k.finish())
+
+
+def _eliminate_step(
+    k: KernelBuilder, outs: Sequence[Buffer], taus: Sequence[Buffer], place: Sequence[Scalar], step: Scalar
+) -> None:
+    """Eliminate the elements of column `step` below the diagonal by a reflection."""
+    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
+    found = eliminate_column(k, outs, place, step, step, taus)
+    with k.loop(columns, start=step + 1, name="column") as column:
+        _reflect(k, outs, place, step, rows, column, conjugate(found.tau))
+    store(k, outs, (*place, step, step), real(found.beta, outs))
+
+
+def pivoted_householder_kernel(name: str, matrix: Sequence[TensorType], pivots: TensorType) -> KernelDef:
+    """Return the kernel of a QR decomposition by Householder reflections that exchanges columns.
+
+    The results are those of `householder_kernel` for the matrix with its columns in another order, and this order,
+    counted from 1, before the factors.  The columns whose input pivots are not 0 come first.  Then each step takes a
+    column of the greatest norm.
+
+    matrix: as for `householder_kernel`.   pivots: the type of a vector of i64, with an element for each column.
+
+    Notes
+    -----
+    Source: LAPACK, geqp3.
+    """
+    k = KernelBuilder()
+    shape = matrix[0].known_shape
+    count = dim_op("min", shape[-2], shape[-1])
+    factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
+    a, (given,) = buffers("a", matrix), buffers("pivots", [pivots])
+    outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
+    order = Buffer("order", I64, outs[0].shape[:-2] + outs[0].shape[-1:], True)
+    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
+    zero = Literal(0.0, outs[0].dtype)
+    for source, out in zip(a, outs, strict=True):
+        copy(k, source, out)
+
+    def exchange(place: Sequence[Scalar], first: Scalar, second: Scalar) -> None:
+        held = k.let("held", order[(*place, first)])
+        k.store(order, (*place, first), order[(*place, second)])
+        k.store(order, (*place, second), held)
+        for out in outs:
+            with k.loop(rows, name="row") as row:
+                element = k.let("element", out[(*place, row, first)])
+                k.store(out, (*place, row, first), out[(*place, row, second)])
+                k.store(out, (*place, row, second), element)
+
+    with loops(k, outs[0].shape[:-2]) as place:
+        with k.loop(columns, name="column") as column:
+            k.store(order, (*place, column), column + 1)
+        fixed = k.variable("fixed", Literal(0, I64))  # the number of columns that come first
+        with k.loop(columns, name="column") as column, k.branch(given[(*place, column)].ne(0)):
+            front = k.let("front", fixed)
+            with k.branch((front >= 0).logical_and(front < column)):
+                exchange(place, front, column)
+            k.assign(fixed, front + 1)
+        with k.loop(size(taus[0].shape[-1]), name="step") as step:
+            with k.branch(step >= fixed):
+                unit = k.variable("unit", zero)
+                with k.loop(rows, start=step, name="row") as row, k.loop(columns, start=step, name="column") as column:
+                    for out in outs:
+                        k.assign(unit, larger(unit, magnitude(out[(*place, row, column)])))
+                divisor = k.let("divisor", select(unit > zero, unit, Literal(1.0, unit.dtype)))
+                pivot, greatest = k.variable("pivot", step), k.variable("greatest", zero)
+                with k.loop(columns, start=step, name="column") as column:
+                    total = k.variable("total", zero)
+                    with k.loop(rows, start=step, name="row") as row:
+                        k.assign(total, total + squared([x / divisor for x in load(outs, (*place, row, column))]))
+                    with k.branch(total > greatest):
+                        k.assign(greatest, total)
+                        k.assign(pivot, column)
+                chosen = k.let("chosen", pivot)
+                with k.branch((chosen > step).logical_and(chosen < columns)):
+                    exchange(place, step, chosen)
+            _eliminate_step(k, outs, taus, place, step)
+    return KernelDef(name, (*a, given), (*outs, order, *taus), k.finish())
+
+
+def reflections_kernel(
+    name: str,
+    matrix: Sequence[TensorType],
+    factors: Sequence[TensorType],
+    target: Sequence[TensorType],
+    *,
+    is_adjoint: bool,
+) -> KernelDef:
+    """Return the kernel of the product Q c, or Q* c, where Q is the product of the reflections of `householder_kernel`.
+
+    matrix, factors: the types of the packed matrix and of the vector of factors, as for `householder_kernel`.
+    target: the types of c.
+
+    Notes
+    -----
+    Source: LAPACK, orm2r.
+    """
+    k = KernelBuilder()
+    a, taus, c = buffers("a", matrix), buffers("tau", factors), buffers("c", target)
+    outs = buffers("out", target, is_output=True)
+    rows, columns = (size(extent) for extent in outs[0].shape[-2:])
+    count = size(taus[0].shape[-1])
+    for source, out in zip(c, outs, strict=True):
+        copy(k, source, out)
+    with loops(k, outs[0].shape[:-2]) as place, k.loop(count, name="number") as number:
+        step = k.let("step", number if is_adjoint else count - 1 - number)
+        tau = load(taus, (*place, step))
+        tau = [k.let("tau", part) for part in (conjugate(tau) if is_adjoint else tau)]
+        with k.branch((step >= 0).logical_and(step < count)), k.loop(columns, name="column") as column:
+            _reflect(k, outs, place, step, rows, column, tau, a)
+    return KernelDef(name, (*a, *taus, *c), tuple(outs), k.finish())
 
 
 def _reflect(
@@ -311,3 +400,92 @@ def lu_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
                     store(k, lu, at, difference(load(lu, at), product(k, factor, load(lu, (*place, i, j)))))
         k.store(signs, tuple(place), sign)
     return KernelDef(name, tuple(a), (*lu, pivots, order, signs), k.finish())
+
+
+def tridiagonal_solve_kernel(
+    name: str, diagonals: Sequence[TensorType], right_side: Sequence[TensorType]
+) -> tuple[KernelDef, tuple[TensorType, ...]]:
+    """Return the kernel that solves tridiagonal systems, and the types of its results.
+
+    It eliminates with row exchanges.  Its operands are the elements below the diagonal, of which the first is not read,
+    the diagonal, the elements above it, of which the last is not read, and the right sides.  Its results are the
+    solution, and for each system the number, counted from 1, of the first row whose pivot is 0, or 0 if there is none
+    (i64).  The others are memory.
+
+    diagonals: the types of a diagonal: a float tensor, or the real and the imaginary part of a complex one.
+    right_side: the types of the right sides, which are columns.
+
+    Notes
+    -----
+    Source: LAPACK, gtsv.
+    """
+    k = KernelBuilder()
+    lower, middle, upper = (buffers(each, diagonals) for each in ("lower", "middle", "upper"))
+    b, x = buffers("b", right_side), buffers("x", right_side, is_output=True)
+    dtype, shape = x[0].dtype, x[0].shape[:-1]
+    count, columns = (size(extent) for extent in x[0].shape[-2:])
+    failures = Buffer("failures", I64, shape[:-1], True)
+    # Row i of the eliminated matrix has the elements d[i], e[i] and f[i] in the columns i, i + 1 and i + 2.
+    d, e, f = ([Buffer(f"{name}{i}", dtype, shape, True) for i in range(len(x))] for name in ("d", "e", "f"))
+    null = real(Literal(0.0, dtype), x)
+
+    def length(number: Sequence[Scalar]) -> Scalar:
+        total = magnitude(number[0])
+        for part in number[1:]:
+            total = total + magnitude(part)
+        return total
+
+    for source, target in zip((*b, *middle, *upper), (*x, *d, *e), strict=True):
+        copy(k, source, target)
+    with loops(k, shape[:-1]) as place:
+        k.store(failures, tuple(place), Literal(0, I64))
+        with k.loop(count, name="row") as row:
+            store(k, f, (*place, row), null)
+        with k.branch(count > 0):
+            store(k, e, (*place, count - 1), null)
+        with k.loop(count - 1, name="row") as row:
+            here, after = (*place, row), (*place, row + 1)
+            below = [k.let("below", part[after]) for part in lower]
+            pivot, beside = ([k.let("x", part[here]) for part in each] for each in (d, e))
+            diagonal, behind = ([k.let("x", part[after]) for part in each] for each in (d, e))
+            is_kept = k.let("is_kept", length(pivot) >= length(below))
+
+            def chosen(first: Sequence[Scalar], second: Sequence[Scalar], is_kept: Scalar = is_kept) -> list[Scalar]:
+                return [k.let("x", select(is_kept, p, q)) for p, q in zip(first, second, strict=True)]
+
+            top, other = chosen(pivot, below), chosen(below, pivot)
+            is_null = k.let("is_null", length(top).eq(Literal(0.0, dtype)))
+            one = real(Literal(1.0, dtype), x)
+            divisor = [k.let("x", select(is_null, p, q)) for p, q in zip(one, top, strict=True)]
+            factor = [k.let("factor", part) for part in quotient(k, other, divisor)]
+            across, rest = chosen(beside, diagonal), chosen(diagonal, beside)
+            last, under = chosen(null, behind), chosen(behind, null)
+            store(k, d, here, top)
+            store(k, e, here, across)
+            store(k, f, here, last)
+            store(k, d, after, difference(rest, product(k, factor, across)))
+            store(k, e, after, difference(under, product(k, factor, last)))
+            with k.loop(columns, name="column") as column:
+                first, second = (*here, column), (*after, column)
+                p, q = ([k.let("x", part[at]) for part in x] for at in (first, second))
+                upper_side, lower_side = chosen(p, q), chosen(q, p)
+                store(k, x, first, upper_side)
+                store(k, x, second, difference(lower_side, product(k, factor, upper_side)))
+        with k.loop(count, name="number") as number:
+            row = k.let("row", count - 1 - number)
+            with k.branch((row >= 0).logical_and(row < count)):
+                here = (*place, row)
+                pivot = [k.let("x", part[here]) for part in d]
+                with k.branch(length(pivot).eq(Literal(0.0, dtype))):
+                    k.store(failures, tuple(place), row + 1)
+                with k.loop(columns, name="column") as column:
+                    totals = [k.variable("total", part[(*here, column)]) for part in x]
+                    for distance, factors in ((1, e), (2, f)):
+                        with k.branch(row + distance < count):
+                            term = product(k, load(factors, here), load(x, (*place, row + distance, column)))
+                            for total, part in zip(totals, term, strict=True):
+                                k.assign(total, total - part)
+                    store(k, x, (*here, column), quotient(k, totals, pivot))
+    vector = TensorType(dtype, right_side[0].known_shape[:-1])
+    types = (*right_side, TensorType(I64, right_side[0].known_shape[:-2]), *[vector] * (3 * len(x)))
+    return KernelDef(name, (*lower, *middle, *upper, *b), (*x, failures, *d, *e, *f), k.finish()), types

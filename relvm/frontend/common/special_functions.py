@@ -253,6 +253,19 @@ def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
     return total
 
 
+def zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
+    """Return the Hurwitz zeta function of f64 tensors.
+
+    It is infinite at the poles, where q is 0 or a negative integer, and less exact at other negative q.
+    """
+    found = emit(hurwitz_zeta(emit, s, q))
+    is_whole = ops.equal(q, ops.floor(q))
+    beside = ops.where(ops.equal(s, ops.floor(s)), found, math.nan)
+    found = ops.where(ops.less_equal(q, 0.0), ops.where(is_whole, math.inf, beside), found)
+    found = ops.where(ops.equal(s, 1.0), math.inf, found)
+    return ops.where(ops.less(s, 1.0), math.nan, found)
+
+
 def chebyshev(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:
     """Return c_0 / 2 + sum of c_k T_k(x / 2), by Clenshaw's recurrence.
 

@@ -7,12 +7,14 @@ implicit QL or QR iterations.  The vectors are rows of matrices until the end, s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from relvm.data_classes import value_record
 from relvm.frontend.common.kernel_numbers import (
     conjugate,
     copy_reflection,
     difference,
+    eliminate,
     eliminate_column,
     hypotenuse,
     load,
@@ -21,15 +23,12 @@ from relvm.frontend.common.kernel_numbers import (
     named,
     negate_row,
     product,
-    quotient,
     real,
     reflect_columns,
     reflect_row,
-    reflection,
     rotate_rows,
     scaled,
     square_root,
-    squared,
     store,
     with_sign,
 )
@@ -37,7 +36,7 @@ from relvm.frontend.common.kernel_parts import buffers, larger, loops, size
 from relvm.ir.dtypes import F64, I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, select
-from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, evaluate_with
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -78,15 +77,30 @@ def result(name: str, shape: Sequence[AnyDim], parts: int = 1) -> list[Buffer]:
 
 
 def scale_of(k: KernelBuilder, matrix: Sequence[Buffer], place: Sequence[Scalar]) -> Scalar:
-    """Return the number by which a matrix is divided so that squares of its elements neither overflow nor vanish."""
-    greatest = k.variable("greatest", _ZERO)
+    """Return the number by which a matrix is divided so that squares of its elements neither overflow nor vanish.
+
+    It is NaN if an element is NaN or infinite, so that all results are NaN.
+    """
+    greatest, rest = k.variable("greatest", _ZERO), k.variable("rest", _ZERO)
     with loops(k, matrix[0].shape[-2:]) as (row, column):
         for part in matrix:
             found = k.let("found", magnitude(part[(*place, row, column)]))
             with k.branch(found > greatest):
                 k.assign(greatest, found)
+            k.assign(rest, rest + found * _ZERO)  # NaN if an element is NaN or infinite
     usual = (greatest.eq(_ZERO)).logical_or((greatest >= _LEAST).logical_and(greatest <= _GREATEST))
-    return k.let("scale", select(usual, _ONE, greatest))
+    return k.let("scale", select(usual, _ONE, greatest) + rest)
+
+
+def fail_if_nan(k: KernelBuilder, place: Sequence[Scalar], scale: Scalar, failures: Buffer, count: Scalar) -> None:
+    """Store in `failures` that no value was found, if the result of `scale_of` is NaN."""
+    with k.branch(scale.ne(scale)):
+        k.store(failures, tuple(place), count)
+
+
+def _divide(k: KernelBuilder, matrix: Sequence[Buffer], place: Sequence[Scalar], scale: Scalar) -> None:
+    with loops(k, matrix[0].shape[-2:]) as at:
+        store(k, matrix, (*place, *at), [part / scale for part in load(matrix, (*place, *at))])
 
 
 def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool, has_vectors: bool) -> Decomposition:
@@ -113,7 +127,6 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
     v, q, taus = (result(each, (*batch, dim), parts) for each in ("v", "q", "tau"))
     diagonal, beside = (result(each, (*batch, dim))[0] for each in ("diagonal", "beside"))
     with loops(k, batch) as place:
-        scale = scale_of(k, a, place)
         with loops(k, (dim, dim)) as (row, column):
             is_read = k.let("is_read", (row >= column) if is_lower else (row <= column))
             first, second = select(is_read, row, column), select(is_read, column, row)
@@ -123,13 +136,16 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
                 for part in a
             ]
             value = [value[0], *(select(row.eq(column), _ZERO, select(is_read, part, -part)) for part in value[1:])]
-            store(k, work, (*place, row, column), [part / scale for part in value])
+            store(k, work, (*place, row, column), value)
+        scale = scale_of(k, work, place)
+        _divide(k, work, place, scale)
         _tridiagonalize(k, work, place, (v, q, taus), beside)
         with k.loop(count, name="row") as row:
             k.store(diagonal, (*place, row), work[0][(*place, row, row)])
         if has_vectors:
             multiply_reflections(k, work, place, taus, v, rows)
         _diagonalize_tridiagonal(k, place, diagonal, beside, rows if has_vectors else [], failures)
+        fail_if_nan(k, place, scale, failures, count)
         _sort(k, place, diagonal, beside, count, descending=False)
         with k.loop(count, name="row") as row:
             at = k.let("at", beside[(*place, row)].to(I64))
@@ -140,6 +156,63 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
                         store(k, vectors, (*place, column, row), load(rows, (*place, at, column)))
     memory = [*work, *rows, *v, *q, *taus, diagonal, beside]
     outputs = (values, *vectors, failures, *memory)
+    return decomposition(KernelDef(name, tuple(a), outputs, k.finish()), matrix, memory)
+
+
+def tridiagonal_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) -> Decomposition:
+    """Return the kernel of the real tridiagonal form of Hermitian matrices, in the last two axes.
+
+    Its results are packed as in LAPACK: the diagonal, the elements beside it and the reflections in the triangle of the
+    matrix that is read, the diagonal, the elements beside it, and the factors of the reflections.
+
+    matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
+    is_lower: whether the lower triangle is read, otherwise the upper one.  The rest is returned unchanged.
+
+    Notes
+    -----
+    Source: LAPACK, sytd2.  The upper triangle, with rows and columns in reverse order, is a lower one.
+    """
+    k = KernelBuilder()
+    a = buffers("a", matrix)
+    *batch, dim, _ = a[0].shape
+    parts, count = len(a), size(dim)
+    shorter = dim_op("max", dim_op("sub", dim, 1), 0)
+    outs, factors = result("out", (*batch, dim, dim), parts), result("factors", (*batch, shorter), parts)
+    (diagonal,), (others,) = result("diagonal", (*batch, dim)), result("others", (*batch, shorter))
+    work = result("work", (*batch, dim, dim), parts)
+    v, q, taus = (result(each, (*batch, dim), parts) for each in ("v", "q", "tau"))
+    (beside,) = result("beside", (*batch, dim))
+
+    def turned(i: Scalar, length: Scalar) -> Scalar:
+        return i if is_lower else length - 1 - i
+
+    with loops(k, batch) as place:
+        with loops(k, (dim, dim)) as (row, column), k.branch(row >= column):
+            value = load(a, (*place, turned(row, count), turned(column, count)))
+            value = named(k, "x", [value[0], *(select(row.eq(column), _ZERO, part) for part in value[1:])])
+            store(k, work, (*place, row, column), value)
+            store(k, work, (*place, column, row), conjugate(value))
+        scale = scale_of(k, work, place)
+        _divide(k, work, place, scale)
+        _tridiagonalize(k, work, place, (v, q, taus), beside)
+        with loops(k, (dim, dim)) as (row, column):
+            at = (*place, turned(row, count), turned(column, count))
+            with k.branch(row < column):
+                store(k, outs, at, load(a, at))
+            with k.branch(row.eq(column)):
+                middle = k.let("middle", work[0][(*place, row, column)] * scale)
+                store(k, outs, at, real(middle, outs))
+                k.store(diagonal, (*place, turned(row, count)), middle)
+            with k.branch(row.eq(column + 1)):
+                store(k, outs, at, real(beside[(*place, column)] * scale, outs))
+            with k.branch(row > column + 1):
+                store(k, outs, at, load(work, (*place, row, column)))
+        with k.loop(size(shorter), name="i") as i, k.branch(i < count):
+            target = turned(i, size(shorter))
+            k.store(others, (*place, target), beside[(*place, i)] * scale)
+            store(k, factors, (*place, target), load(taus, (*place, i)))
+    memory = [*work, *v, *q, *taus, beside]
+    outputs = (*outs, diagonal, others, *factors, *memory)
     return decomposition(KernelDef(name, tuple(a), outputs, k.finish()), matrix, memory)
 
 
@@ -317,6 +390,7 @@ def singular_value_kernel(
         if has_vectors:
             _accumulate(k, work, place, (v, w), (column_taus, row_taus), (first, second))
         _diagonalize_bidiagonal(k, place, (d, e), (first, second) if has_vectors else ([], []), failures)
+        fail_if_nan(k, place, scale, failures, count)
         _sort(k, place, d, order, count, descending=True)
         with k.loop(count, name="row") as row:
             found = k.let("found", order[(*place, row)].to(I64))
@@ -368,18 +442,16 @@ def _bidiagonalize(
         copy_reflection(k, a, place, step, step, v)
         reflect_columns(k, a, place, step + 1, v, step, conjugate(found.tau), sums)
         with k.branch(step < columns - 1):
-            behind = k.variable("behind", _ZERO)
-            with k.loop(columns, start=step + 2, name="column") as column:
-                k.assign(behind, behind + squared(named(k, "x", load(a, (*place, step, column)))))
-            found = reflection(k, named(k, "alpha", conjugate(load(a, (*place, step, step + 1)))), behind)
+            found = eliminate(k, a, partial(_at, place, step), step + 1, columns, conjugates=True)
             k.store(e, (*place, step), found.beta)
             store(k, row_taus, (*place, step), found.tau)
-            with k.loop(columns, start=step + 2, name="column") as column:
-                x = conjugate(load(a, (*place, step, column)))
-                store(k, a, (*place, step, column), quotient(k, x, found.divisor))
             _copy_row(k, a, place, step, w, step + 1)
             with k.loop(rows, start=step + 1, name="row") as row:
                 reflect_row(k, a, place, row, w, step + 1, found.tau, conjugates=False)
+
+
+def _at(place: Sequence[Scalar], row: Scalar, column: Scalar) -> Sequence[Scalar]:
+    return (*place, row, column)
 
 
 def _copy_row(k: KernelBuilder, matrix: _Parts, place: Sequence[Scalar], row: Scalar, v: _Parts, start: Scalar) -> None:

@@ -9,13 +9,12 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.common import decompositions
 from relvm.frontend.common.control_flow import choose, if_else, while_loop
 from relvm.frontend.common.indexed_kernels import dynamic_update_slice_kernel
 from relvm.frontend.common.window_kernels import cumulative_kernel
 from relvm.frontend.jax.avals import dim_of
 from relvm.frontend.jax.context import JaxprContext
-from relvm.frontend.jax.leaves import DECOMPOSITIONS, DIRECT, STRUCTURAL
+from relvm.frontend.jax.leaves import DIRECT, STRUCTURAL
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import DimValue, Expr, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim
@@ -54,7 +53,7 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
     def declare(function: Converter) -> Converter:
         for name in names:
-            assert name in STRUCTURAL | DIRECT | DECOMPOSITIONS and name not in _converters
+            assert name in STRUCTURAL | DIRECT and name not in _converters
             _converters[name] = function
         return function
 
@@ -277,72 +276,3 @@ def _approx_top_k(importer: JaxprContext, equation: Any, operands: list[Expr]) -
     positions = importer.emit(ops.argtopk(wide, shape, axis=axis, largest=params["is_max_k"]))
     found = importer.emit(ops.gather_elements(x, positions, axis=axis))
     return [found, importer.emit(ops.cast(positions, to="i32"))]
-
-
-# ---- decompositions of matrices ----
-
-
-def _numbers(parts: Sequence[Expr]) -> Expr:
-    """Return the value of a real tensor, or of the parts of a complex one."""
-    return parts[0] if len(parts) == 1 else Tuple(tuple(parts), type=TupleType(tuple(part.type for part in parts)))
-
-
-def _parts(importer: JaxprContext, x: Expr) -> list[Expr]:
-    return list(importer.fields(x)) if isinstance(x.type, TupleType) else [x]
-
-
-@converts("eigh")
-def _eigh(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    params, matrix = equation.params, _parts(importer, operands[0])
-    _expect_all(params.get("subset_by_index"), matrix[0].tensor_type.known_shape[-1:])
-    values, vectors, failures = decompositions.eigh(importer, matrix, is_lower=params["lower"], has_vectors=True)
-    vectors = decompositions.nan_where_failed(importer, vectors, failures)
-    return [_numbers(vectors), *decompositions.nan_where_failed(importer, [values], failures)]
-
-
-def _expect_all(subset: Any, sizes: Sequence[AnyDim]) -> None:
-    """Raise RelvmUnsupportedError if only some eigenvalues or singular values are wanted."""
-    if subset is not None and (subset[0] != 0 or subset[1] not in sizes):
-        raise RelvmUnsupportedError(f"a subset of the values is not supported: {subset}")
-
-
-@converts("svd")
-def _svd(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    params, matrix = equation.params, _parts(importer, operands[0])
-    _expect_all(params.get("subset_by_index"), matrix[0].tensor_type.known_shape[-2:])
-    values, left, right, failures = decompositions.svd(
-        importer, matrix, has_vectors=params["compute_uv"], is_full=params["full_matrices"]
-    )
-    found = decompositions.nan_where_failed(importer, [values, *left, *right], failures)
-    if not params["compute_uv"]:
-        return found
-    count = len(left)
-    return [found[0], _numbers(found[1 : 1 + count]), _numbers(found[1 + count :])]
-
-
-@converts("eig")
-def _eig(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    params = equation.params
-    has_left, has_right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
-    values, left, right, failures = decompositions.eig(
-        importer, _parts(importer, operands[0]), has_left=has_left, has_right=has_right
-    )
-    found = [values, *([left] if has_left else []), *([right] if has_right else [])]
-    return [_numbers(decompositions.nan_where_failed(importer, each, failures)) for each in found]
-
-
-@converts("schur")
-def _schur(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    params, matrix = equation.params, _parts(importer, operands[0])
-    if params.get("sort_eig_vals"):
-        raise RelvmUnsupportedError("sorted eigenvalues are not supported")
-    has_vectors = params["compute_schur_vectors"]
-    triangle, vectors, _, failures = decompositions.schur(importer, matrix, has_vectors=has_vectors)
-    found = [triangle, *([vectors] if has_vectors else [])]
-    return [_numbers(decompositions.nan_where_failed(importer, each, failures)) for each in found]
-
-
-@converts("hessenberg")
-def _hessenberg(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    matrix, factors = decompositions.hessenberg(importer, _parts(importer, operands[0]))
-    return [_numbers(matrix), _numbers(factors)]

@@ -5,11 +5,13 @@ parameters for the operands of each equation, and returns the results of all of 
 the results of one equation are then a slice of `main`.
 
 JAX lowers for the platform "relvm", which does not exist.  So JAX uses the rules that do not depend on a platform, and
-calls no libraries of a processor.
+calls no libraries of a processor.  Some decompositions of matrices have no such rules, or worse ones.  JAX lowers these
+for CPUs, to calls of LAPACK, which have converters (relvm/frontend/stablehlo/ops/lapack.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +21,9 @@ from relvm.frontend.stablehlo.program import Operation, Program, Value
 from relvm.frontend.stablehlo.text_reader import read_text
 
 PLATFORM = "relvm"
+_PRIVATE = re.compile(r"func\.func private @([\w.$-]+)")
+# Primitives that JAX lowers to calls of LAPACK.
+LIBRARY = frozenset(("eig", "eigh", "geqp3", "hessenberg", "ormqr", "schur", "svd", "tridiagonal", "tridiagonal_solve"))
 # Primitives whose parameters contain jaxprs that stay visible.
 STRUCTURAL = frozenset(
     (
@@ -28,8 +33,6 @@ STRUCTURAL = frozenset(
 )
 # Primitives for real numbers that JAX would lower to many operations, or to a library of a processor.
 DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "approx_top_k"))
-# Decompositions of matrices, which JAX would lower to calls of LAPACK.
-DECOMPOSITIONS = frozenset(("eig", "eigh", "hessenberg", "schur", "svd"))
 
 
 @record
@@ -67,7 +70,13 @@ def is_leaf(equation: Any) -> bool:
     name = equation.primitive.name
     if name in DIRECT:
         return equation.invars[0].aval.dtype.kind == "c"
-    return name not in STRUCTURAL | DECOMPOSITIONS
+    return name not in STRUCTURAL
+
+
+def platform_of(equation: Any) -> str:
+    """Return the platform for which JAX lowers an equation."""
+    name = equation.primitive.name
+    return "cpu" if name in LIBRARY or (name == "qr" and equation.params["pivoting"]) else PLATFORM
 
 
 def key_of(equation: Any) -> Hashable:
@@ -111,25 +120,32 @@ def lower_leaves(equations: Iterable[Any], dims: Sequence[Any], place: str) -> L
     dims: the symbolic dimensions of JAX that occur in their types.
     place: the name of the program, for messages.
     """
-    unique = {key_of(equation): equation for equation in equations}
     lowered = Lowered(Program(place, {}), {}, {})
-    if not unique:
-        return lowered
-    try:
-        _lower(unique, dims, lowered)
-    except Exception:  # the lowering rules of JAX can raise any exception
-        for key, equation in unique.items():
-            try:
-                _lower({key: equation}, dims, Lowered(Program(place, {}), {}, {}))
-            except Exception as error:
-                lowered.failures[key] = " ".join(str(error).split()) or type(error).__name__
-        rest = {key: equation for key, equation in unique.items() if key not in lowered.failures}
-        if rest:
-            _lower(rest, dims, lowered)
+    groups: dict[str, dict[Hashable, Any]] = {}
+    for equation in equations:
+        groups.setdefault(platform_of(equation), {})[key_of(equation)] = equation
+    for platform, group in groups.items():
+        _lower_group(group, dims, platform, lowered)
     return lowered
 
 
-def _lower(equations: dict[Hashable, Any], dims: Sequence[Any], into: Lowered) -> None:
+def _lower_group(equations: dict[Hashable, Any], dims: Sequence[Any], platform: str, into: Lowered) -> None:
+    """Lower equations for a platform.  If JAX cannot lower some of them, add their messages to the failures."""
+    place = into.program.place
+    try:
+        _lower(equations, dims, platform, into)
+    except Exception:  # the lowering rules of JAX can raise any exception
+        for key, equation in equations.items():
+            try:
+                _lower({key: equation}, dims, platform, Lowered(Program(place, {}), {}, {}))
+            except Exception as error:
+                into.failures[key] = " ".join(str(error).split()) or type(error).__name__
+        rest = {key: equation for key, equation in equations.items() if key not in into.failures}
+        if rest:
+            _lower(rest, dims, platform, into)
+
+
+def _lower(equations: dict[Hashable, Any], dims: Sequence[Any], platform: str, into: Lowered) -> None:
     """Lower equations, and add their slices and the functions that they call to `into`."""
     jax = import_jax("from_jax")
     specs = [
@@ -146,8 +162,9 @@ def _lower(equations: dict[Hashable, Any], dims: Sequence[Any], into: Lowered) -
         return results
 
     sizes = jax.ShapeDtypeStruct(tuple(dims), bool)  # its shape states which dimensions there are
-    lowered = jax.jit(main, keep_unused=True).trace(sizes, specs).lower(lowering_platforms=(PLATFORM,))
-    program = read_text(lowered.as_text(), into.program.place)
+    lowered = jax.jit(main, keep_unused=True).trace(sizes, specs).lower(lowering_platforms=(platform,))
+    text = lowered.as_text()
+    program = read_text(text if platform == PLATFORM else _with_suffix(text, platform), into.program.place)
     function = program.functions.pop("main")
     into.program.functions.update(program.functions)
     arguments = iter(function.body.arguments)
@@ -163,6 +180,15 @@ def _lower(equations: dict[Hashable, Any], dims: Sequence[Any], into: Lowered) -
         own = tuple(next(arguments) for _ in operands)
         found = tuple(next(results) for _ in equation.outvars)
         into.slices[key] = Slice(own, named, _slice(found, producers, order), found)
+
+
+def _with_suffix(text: str, platform: str) -> str:
+    """Return a program in which the names of private functions end with a platform.
+
+    Programs for several platforms can contain different functions of the same name.
+    """
+    names = set(_PRIVATE.findall(text))
+    return re.sub(r"@([\w.$-]+)", lambda found: f"{found[0]}_{platform}" if found[1] in names else found[0], text)
 
 
 def _slice(

@@ -26,7 +26,12 @@ from relvm.frontend.stablehlo.program import (
     Value,
     program_of,
 )
-from relvm.frontend.stablehlo.vhlo import read_builtin_attribute, read_vhlo_attribute, read_vhlo_type
+from relvm.frontend.stablehlo.vhlo import (
+    read_builtin_attribute,
+    read_builtin_type,
+    read_vhlo_attribute,
+    read_vhlo_type,
+)
 
 NEWEST_VERSION = (1, 20)  # the newest version of StableHLO that the reader knows
 _NEWEST_ENCODING = 6
@@ -249,6 +254,8 @@ class BytecodeReader:
     def _type(self, dialect: str, is_custom: bool, c: ByteCursor) -> AnyType:
         if is_custom and dialect == "vhlo":
             return read_vhlo_type(self, c)
+        if is_custom and dialect == "builtin":
+            return read_builtin_type(self, c)
         found = self._from_text(c, lambda reader: reader.type(), dialect, is_custom)
         return found if isinstance(found, AnyType) else Opaque(str(found))
 

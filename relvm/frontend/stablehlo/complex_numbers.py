@@ -30,7 +30,7 @@ _BY_PARTS = frozenset(
 # Operations whose converters accept tuples, or flatten them.
 _ON_TUPLES = frozenset(
     (
-        "func.call",
+        *("func.call", "builtin.unrealized_conversion_cast", "sdy.sharding_constraint"),
         *(
             f"stablehlo.{name}"
             for name in (

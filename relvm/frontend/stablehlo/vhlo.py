@@ -98,13 +98,7 @@ def read_vhlo_type(reader: Reader, c: ByteCursor) -> AnyType:
         case 20 | 21:
             if code == 21:
                 reader.attribute_of(c)
-            shape = c.items("dimensions", c.signed)
-            if len(shape) > MAX_RANK:
-                c.fail(f"a tensor has rank {len(shape)}, expected at most {MAX_RANK}")
-            if any(dim < 0 and dim != _DYNAMIC for dim in shape):
-                c.fail(f"a tensor has the dimensions {shape}")
-            element = _element(reader, c)
-            return Tensor(element, tuple(None if dim == _DYNAMIC else dim for dim in shape))
+            return _ranked_tensor(reader, c)
         case 22:
             return Token()
         case 23:
@@ -114,6 +108,16 @@ def read_vhlo_type(reader: Reader, c: ByteCursor) -> AnyType:
         case 25:
             return Tensor(_element(reader, c), None)
     return Opaque(f"type {code} of the versioned dialect")
+
+
+def _ranked_tensor(reader: Reader, c: ByteCursor) -> Tensor:
+    shape = c.items("dimensions", c.signed)
+    if len(shape) > MAX_RANK:
+        c.fail(f"a tensor has rank {len(shape)}, expected at most {MAX_RANK}")
+    if any(dim < 0 and dim != _DYNAMIC for dim in shape):
+        c.fail(f"a tensor has the dimensions {shape}")
+    element = _element(reader, c)
+    return Tensor(element, tuple(None if dim == _DYNAMIC else dim for dim in shape))
 
 
 def _element(reader: Reader, c: ByteCursor) -> ElementType | QuantizedType:
@@ -205,6 +209,26 @@ def _elements(reader: Reader, c: ByteCursor) -> Elements:
 
 
 # ---- the builtin dialect ----
+
+_BUILTIN_FLOATS = {3: "bf16", 4: "f16", 5: "f32", 6: "f64"}
+
+
+def read_builtin_type(reader: Reader, c: ByteCursor) -> AnyType:
+    """Read a type of the builtin dialect, which operations of other dialects than VHLO have, such as shardings."""
+    code = c.varint()
+    match code:
+        case 0:
+            width, signedness = divmod(c.varint(), 4)
+            return ElementType(f"{'ui' if signedness == 2 else 'i'}{width}")
+        case 1:
+            return ElementType("index")
+        case 3 | 4 | 5 | 6:
+            return ElementType(_BUILTIN_FLOATS[code])
+        case 9:
+            return ElementType(f"complex<{reader.type_of(c)}>")
+        case 13:
+            return _ranked_tensor(reader, c)
+    return Opaque(f"type {code} of the builtin dialect")
 
 
 def read_builtin_attribute(reader: Reader, c: ByteCursor) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import relvm.ops as ops
@@ -26,6 +27,7 @@ _MOST_ULPS = (1 << 64) - 1
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
     """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes, QR and LAPACK."""
+    node = _without_shapes(node)
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target == "shape_assertion":
@@ -37,6 +39,14 @@ def _custom_call(node: Node) -> Any:
     if target not in _CHECKS:
         raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
     return _check(node, str(target), *_operands(node))
+
+
+def _without_shapes(node: Node) -> Node:
+    """Return a call without the operands that are the shapes of its results, which JAX adds if they are not known."""
+    indices = node.attribute("indices_of_shape_operands")
+    if not isinstance(indices, tuple):
+        return node
+    return replace(node, operands=[each for i, each in enumerate(node.operands) if i not in indices])
 
 
 def _shape_assertion(node: Node) -> tuple[Expr, ...]:

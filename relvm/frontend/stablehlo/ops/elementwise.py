@@ -348,3 +348,10 @@ def _optimization_barrier(node: Node) -> tuple[Expr, ...]:
 def _sharding_constraint(node: Node) -> Expr:
     """Returns the operand.  The sharding is ignored, because a program runs on one device."""
     return node.operands[0]
+
+
+@converts("builtin.unrealized_conversion_cast")
+def _conversion_cast(node: Node) -> Expr:
+    """Returns the operand.  An artifact of JAX has such casts around operations of dialects without versions."""
+    node.expect_operands(1)
+    return node.operands[0]

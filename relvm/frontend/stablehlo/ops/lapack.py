@@ -14,8 +14,12 @@ from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.ops.linear_systems import (
     decomposed_by_cholesky,
     householder_product,
+    pivoted_qr_decomposition,
     qr_decomposition,
+    reflected,
+    setting,
     solved_triangular,
+    solved_tridiagonal,
 )
 from relvm.frontend.stablehlo.program import Tensor
 from relvm.frontend.stablehlo.registry import Node
@@ -32,18 +36,9 @@ def lapack_routine(target: str) -> Callable[[Node], tuple[Expr, ...]] | None:
     return _ROUTINES.get(found[1]) if found else None
 
 
-def _setting(node: Node, name: str) -> int:
-    """Return a setting of a call."""
-    settings = node.attribute("mhlo.backend_config", node.attribute("backend_config"))
-    value = settings.get(name) if isinstance(settings, dict) else None
-    if not isinstance(value, int):
-        raise RelvmFormatError(f"expected the integer {name} in the attribute backend_config, got {settings!r}")
-    return value
-
-
 def _letter(node: Node, name: str, choices: str) -> str:
     """Return a setting of a call that is a letter."""
-    value = _setting(node, name)
+    value = setting(node, name)
     if not 0 < value < 128 or chr(value) not in choices:
         raise RelvmUnsupportedError(f"{name} is {value}, expected one of {', '.join(choices)}")
     return chr(value)
@@ -56,8 +51,10 @@ def _matrix(node: Node, index: int = 0) -> list[Expr]:
 def _results(node: Node, flat: Sequence[Expr | None]) -> tuple[Expr, ...]:
     """Return the results of a call from their parts.  None stands for a part without defined elements, and becomes 0.
 
-    Integers are converted to the declared dtypes.
+    Integers are converted to the declared dtypes.  An unknown dimension of a part without defined elements is that of
+    the first operand.
     """
+    given = _matrix(node)[0].tensor_type.known_shape
     declared = [node.declared(i) for i in range(len(node.operation.results))]
     parts: list[Tensor] = []
     for type_ in declared:
@@ -68,7 +65,8 @@ def _results(node: Node, flat: Sequence[Expr | None]) -> tuple[Expr, ...]:
     for type_, value in zip(parts, flat, strict=True):
         dtype = dtype_of_element(type_.element)
         if value is None:
-            value = node.broadcast(node.number(0, dtype), tuple(dim or 0 for dim in type_.shape or ()))
+            shape = tuple(given[i] if dim is None else dim for i, dim in enumerate(type_.shape or ()))
+            value = node.broadcast(node.number(0, dtype), shape)
         found.append(node.cast(node.emit(value), dtype))
     return tuple(regrouped(node, declared, found))
 
@@ -118,10 +116,27 @@ def _gees(node: Node) -> tuple[Expr, ...]:
 def _gehrd(node: Node) -> tuple[Expr, ...]:
     node.expect_operands(1)
     matrix = _matrix(node)
-    if (_setting(node, "low"), _setting(node, "high")) != (1, matrix[0].tensor_type.known_shape[-1]):
+    if (setting(node, "low"), setting(node, "high")) != (1, matrix[0].tensor_type.known_shape[-1]):
         raise RelvmUnsupportedError("a Hessenberg form of a part of a matrix is not supported")
     packed, factors = decompositions.hessenberg(node.importer, matrix)
     return _results(node, [*packed, *factors, None])
+
+
+def _sytrd(node: Node) -> tuple[Expr, ...]:
+    node.expect_operands(1)
+    is_lower = _letter(node, "uplo", "LU") == "L"
+    packed, diagonal, beside, factors = decompositions.tridiagonal(node.importer, _matrix(node), is_lower=is_lower)
+    return _results(node, [*packed, diagonal, beside, *factors, None])
+
+
+def _gtsv(node: Node) -> tuple[Expr, ...]:
+    """The call also returns the eliminated diagonals, which JAX does not use."""
+    solution, failures = solved_tridiagonal(node)
+    return _results(node, [*[None] * (3 * len(solution)), *solution, failures])
+
+
+def _ormqr(node: Node) -> tuple[Expr, ...]:
+    return (reflected(node),)
 
 
 def _potrf(node: Node) -> tuple[Expr, ...]:
@@ -177,5 +192,9 @@ _ROUTINES = {
     "getrf": _getrf,
     "trsm": _trsm,
     "geqrf": qr_decomposition,
+    "geqp3": pivoted_qr_decomposition,
+    "gtsv": _gtsv,
+    **dict.fromkeys(("sytrd", "hetrd"), _sytrd),
+    **dict.fromkeys(("ormqr", "unmqr"), _ormqr),
     **dict.fromkeys(("orgqr", "ungqr"), _orgqr),
 }

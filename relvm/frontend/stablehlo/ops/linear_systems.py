@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.frontend.common.decompositions import square, square_size
 from relvm.frontend.common.linear_systems import (
     TriangularSystem,
     cholesky_kernel,
     householder_kernel,
     householder_product_kernel,
+    pivoted_householder_kernel,
+    reflections_kernel,
     triangular_solve_kernel,
+    tridiagonal_solve_kernel,
 )
 from relvm.frontend.stablehlo.complex_numbers import flattened_parts, regrouped
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
-from relvm.ir.dtypes import F32, F64
+from relvm.ir.dtypes import F32, F64, I64
 from relvm.ir.expr import Expr
+from relvm.ir.symbolic import dim_op
 from relvm.ir.types import TensorType
 
 
@@ -42,8 +48,8 @@ def solved_triangular(node: Node, system: TriangularSystem) -> Expr:
     if len(shape) < 2 or len(shape) != len(target) or len(matrix) != len(right_side):
         raise RelvmFormatError(f"the operands have the types {_types(matrix)} and {_types(right_side)}")
     rows = target[-2] if system.is_left else target[-1]
-    _expect_square(node, matrix[0])
-    size = shape[-1] if isinstance(shape[-1], int) else rows
+    known = square_size(matrix)
+    size = known if isinstance(known, int) else rows
     expected = (*target[:-2], size, size)
     matrix = [node.importer.with_shape(x, expected) for x in matrix]
     right_side = [
@@ -72,7 +78,7 @@ def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) ->
 
     That of complex numbers is computed in f64, as other functions of complex numbers are.
     """
-    _expect_square(node, matrix[0])
+    matrix = square(node.importer, matrix)
     dtype = matrix[0].known_element_type
     wide = [node.cast(x, F64) for x in matrix] if len(matrix) == 2 else matrix
     types = [x.tensor_type for x in wide]
@@ -85,8 +91,9 @@ def qr_decomposition(node: Node) -> tuple[Expr, ...]:
     node.expect_operands(1)
     matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
     types = [x.tensor_type for x in matrix]
+    *batch, rows, columns = types[0].known_shape
     kernel = householder_kernel(node.importer.unique_name("qr"), types)
-    factor = [TensorType(each.dtype, kernel.outputs[-1].shape) for each in types]
+    factor = [TensorType(each.dtype, (*batch, dim_op("min", rows, columns))) for each in types]
     found = node.as_tuple(node.call_kernel(kernel, matrix, [*types, *factor]))
     return tuple(regrouped(node, [value.type for value in node.operation.results], found))
 
@@ -102,10 +109,68 @@ def householder_product(node: Node) -> Expr:
     return regrouped(node, [node.operation.results[0].type], found)[0]
 
 
-def _expect_square(node: Node, x: Expr) -> None:
-    shape = x.tensor_type.known_shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise RelvmFormatError(f"expected square matrices, got the type {x.type}")
+def pivoted_qr_decomposition(node: Node) -> tuple[Expr, ...]:
+    """Convert a call of `geqp3`, whose operands are the matrices and the pivots."""
+    node.expect_operands(2)
+    matrix = [_computable(node, x) for x in flattened_parts(node, node.operands[:1])]
+    pivots = node.emit(node.cast(node.operands[1], I64))
+    types = [x.tensor_type for x in matrix]
+    *batch, rows, columns = types[0].known_shape
+    kernel = pivoted_householder_kernel(node.importer.unique_name("qr"), types, pivots.tensor_type)
+    factor = [TensorType(each.dtype, (*batch, dim_op("min", rows, columns))) for each in types]
+    found = list(node.as_tuple(node.call_kernel(kernel, [*matrix, pivots], [*types, pivots.tensor_type, *factor])))
+    found[len(types)] = node.cast(node.emit(found[len(types)]), node.operands[1].known_element_type)
+    return tuple(regrouped(node, [value.type for value in node.operation.results], found))
+
+
+def reflected(node: Node) -> Expr:
+    """Convert a call of `ormqr`, whose operands are the reflections, their factors and the reflected matrices."""
+    node.expect_operands(3)
+    matrix, factors, target = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
+    is_left, is_adjoint = (bool(setting(node, name)) for name in ("left", "transpose"))
+    target = target if is_left else _adjoint(node, target)
+    types = [x.tensor_type for x in target]
+    kernel = reflections_kernel(
+        node.importer.unique_name("reflections"),
+        [x.tensor_type for x in matrix],
+        [x.tensor_type for x in factors],
+        types,
+        is_adjoint=is_adjoint == is_left,  # c Q is the adjoint of Q* c*
+    )
+    found = [node.emit(x) for x in node.as_tuple(node.call_kernel(kernel, [*matrix, *factors, *target], types))]
+    found = found if is_left else _adjoint(node, found)
+    return regrouped(node, [node.operation.results[0].type], found)[0]
+
+
+def _adjoint(node: Node, parts: Sequence[Expr]) -> list[Expr]:
+    rank = len(parts[0].tensor_type.known_shape)
+    axes = (*range(rank - 2), rank - 1, rank - 2)
+    real, *rest = [node.emit(ops.transpose(part, perm=axes)) for part in parts]
+    return [real, *(node.emit(ops.negative(part)) for part in rest)]
+
+
+def solved_tridiagonal(node: Node) -> tuple[list[Expr], Expr]:
+    """Return the parts of the solution of tridiagonal systems, and the failures of `tridiagonal_solve_kernel`.
+
+    The operands are the three diagonals and the right sides.
+    """
+    node.expect_operands(4)
+    *diagonals, right_side = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
+    types = [x.tensor_type for x in right_side]
+    name = node.importer.unique_name("tridiagonal_solve")
+    kernel, results = tridiagonal_solve_kernel(name, [x.tensor_type for x in diagonals[0]], types)
+    operands = [part for each in (*diagonals, right_side) for part in each]
+    found = node.as_tuple(node.call_kernel(kernel, operands, results))
+    return list(found[: len(types)]), found[len(types)]
+
+
+def setting(node: Node, name: str) -> int:
+    """Return a setting of a call of LAPACK."""
+    settings = node.attribute("mhlo.backend_config", node.attribute("backend_config"))
+    value = settings.get(name) if isinstance(settings, dict) else None
+    if not isinstance(value, int):
+        raise RelvmFormatError(f"expected the integer {name} in the attribute backend_config, got {settings!r}")
+    return value
 
 
 def _computable(node: Node, x: Expr) -> Expr:

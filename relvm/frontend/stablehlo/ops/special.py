@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable
 
 import relvm.ops as ops
-from relvm.frontend.common.special_functions import Emit, bessel_i1e, digamma, erf_inv, lgamma
+from relvm.frontend.common.special_functions import Emit, bessel_i1e, digamma, erf_inv, lgamma, zeta
 from relvm.frontend.stablehlo.registry import Node, converts
+from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
 
 _LOG_HALF = math.log(0.5)
@@ -47,3 +48,40 @@ for _name, _function in (
     ("bessel_i1e", bessel_i1e),
 ):
     _declare(f"chlo.{_name}", _function)
+
+
+@converts("chlo.zeta")
+def _zeta(node: Node) -> Expr:
+    """Returns the Hurwitz zeta function, computed in f64."""
+    return _of_two(node, _signed_zeta)
+
+
+@converts("chlo.polygamma")
+def _polygamma(node: Node) -> Expr:
+    """Returns the derivative of the digamma function whose order is the first operand, computed in f64."""
+    return _of_two(node, _digamma_derivative)
+
+
+def _of_two(node: Node, function: Callable[[Emit, Expr, Expr], Expr]) -> Expr:
+    node.expect_operands(2)
+    x, y = (node.emit(node.cast(operand, F64)) for operand in node.operands)
+    return node.cast(node.emit(function(node.emit, x, y)), node.dtype())
+
+
+def _signed_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
+    """Return the Hurwitz zeta function.  It is NaN at poles where the sign changes: those of s > 1 that is not even."""
+    is_pole = ops.logical_and(ops.less_equal(q, 0.0), ops.equal(q, ops.floor(q)))
+    is_odd = ops.logical_and(ops.not_equal(ops.modulo(s, 2.0), 0.0), ops.not_equal(s, 1.0))
+    changes = ops.logical_and(is_pole, is_odd)
+    return ops.where(changes, math.nan, zeta(emit, s, q))
+
+
+def _digamma_derivative(emit: Emit, n: Expr, x: Expr) -> Expr:
+    """Return the derivative of order n of the digamma function, or NaN where n is negative or not an integer."""
+    order = emit(ops.add(n, 1.0))
+    size = emit(ops.multiply(ops.exp(lgamma(emit, order)), _signed_zeta(emit, order, x)))
+    is_even = ops.equal(ops.modulo(n, 2.0), 0.0)
+    found = ops.where(is_even, ops.negative(size), size)
+    found = ops.where(ops.equal(n, 0.0), digamma(emit, x), found)
+    is_order = ops.logical_and(ops.greater_equal(n, 0.0), ops.equal(n, ops.floor(n)))
+    return ops.where(is_order, found, math.nan)

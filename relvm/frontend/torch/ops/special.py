@@ -26,6 +26,7 @@ from relvm.frontend.common.special_functions import (
     erfcx,
     hurwitz_zeta,
     lgamma,
+    zeta,
 )
 from relvm.frontend.torch.ops.elementwise import float_argument, truncated, wide_operands
 from relvm.frontend.torch.registry import Node, converts
@@ -75,12 +76,7 @@ _declare(_i0, "i0", "special_i0", "special_modified_bessel_i0", in_f64=True)
 def _zeta(node: Node, self: Any, other: Any) -> Expr:
     """Returns the Hurwitz zeta function, which is less exact where q is negative and not an integer."""
     s, q = (node.emit(node.number(each, F64)) for each in (self, other))
-    found = node.emit(hurwitz_zeta(node.emit, s, q))
-    whole = ops.equal(q, ops.floor(q))
-    pole = ops.where(whole, math.inf, ops.where(ops.equal(s, ops.floor(s)), found, math.nan))
-    found = ops.where(ops.less_equal(q, 0.0), pole, found)
-    found = ops.where(ops.equal(s, 1.0), math.inf, found)
-    return ops.where(ops.less(s, 1.0), math.nan, found)
+    return zeta(node.emit, s, q)
 
 
 @converts("polygamma", "special_polygamma")
