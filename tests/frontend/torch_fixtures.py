@@ -199,6 +199,57 @@ class Dtypes(nn.Module):
         )  # fmt: skip
 
 
+class Matrices(nn.Module):
+    """Eigenvalues, singular values, and what is computed from them, all of which are unique."""
+
+    def forward(self, square, tall):
+        symmetric = square @ square.mT
+        values, vectors = torch.linalg.eigh(symmetric, UPLO="U")
+        u, s, v = torch.linalg.svd(tall, full_matrices=False)
+        roots, columns = torch.linalg.eig(square)
+        return (
+            values,
+            (vectors * values[..., None, :]) @ vectors.mT,
+            (u * s[..., None, :]) @ v,
+            torch.view_as_real(square.to(roots.dtype) @ columns - columns * roots[..., None, :]),
+            torch.linalg.pinv(tall),
+            torch.linalg.matrix_rank(symmetric, hermitian=True),
+        )
+
+
+class Experts(nn.Module):
+    """A mixture of experts, which groups the rows by their expert."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrices = nn.Parameter(torch.randn(4, 8, 8))
+
+    def forward(self, x):
+        expert, order = torch.sort(x[:, 0].abs().mul(3).long().remainder(4))
+        counts = torch.histc(expert.float(), bins=4, min=0, max=3)
+        ends = counts.cumsum(0, dtype=torch.int32)
+        rows, matrices = x[order].bfloat16(), self.matrices.bfloat16()
+        return nn.functional.grouped_mm(rows, matrices, offs=ends), torch.histc(x, 5)
+
+
+class Slices(nn.Module):
+    """Slices at positions that are computed, and sizes that PyTorch proves from ranges to be equal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("bias", torch.randn(1, 100))
+
+    def forward(self, x, at):
+        n = x.shape[-1]
+        start = at.item()
+        bias = self.bias[max(0, 1 - n) :, max(0, 100 - n) :]
+        return x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))
+
+
+def _slices(n: int, at: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randn(2, n, generator=g), torch.tensor(at))
+
+
 def _batch(*shapes: tuple[int, ...]) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
     return lambda generator: tuple(torch.randn(shape, generator=generator) for shape in shapes)
 
@@ -252,6 +303,9 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     "sizes": (Sizes(), [_sizes(6), _sizes(4)], ({0: 2 * Dim("m", min=2)}, {"a": {0: 4 * Dim("m", min=2)}})),
     "lstm": (Lstm(), [_batch((3, 5, 3))], None),
     "dtypes": (Dtypes(), [_dtypes], None),
+    "matrices": (Matrices(), [_batch((2, 4, 4), (2, 5, 3))], None),
+    "experts": (Experts(), [_batch((9, 8)), _batch((2, 8))], ({0: N},)),
+    "slices": (Slices(), [_slices(6, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim("n", min=4, max=50)}, None)),
 }
 
 

@@ -52,7 +52,7 @@ from relvm.frontend.torch.registry import (
 )
 from relvm.frontend.torch.scalar_values import ScalarValue
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
-from relvm.frontend.torch.sizes import SizeContext, identifier
+from relvm.frontend.torch.sizes import SizeContext, identifier, seems_one
 from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, constant, prim
@@ -180,6 +180,7 @@ class Importer(SizeContext):
         self._scope = _Scope({}, {})
         self._position = 0
         self._constants: dict[str, Constant] = {}
+        self._storage_offsets: set[str] = set()  # the symbols for the positions of views in memory
 
     # ---- the function ----
 
@@ -446,7 +447,9 @@ class Importer(SizeContext):
         for output in node.outputs:
             ((kind, content),) = output.items()
             name = content["as_name"]
-            scope.values[name] = self._scalar(graph, kind, name)
+            value = scope.values[name] = self._scalar(graph, kind, name)
+            if target == "aten.sym_storage_offset.default" and isinstance(value, ScalarValue):
+                self._storage_offsets.update(symbols_of(value.call))
         return True
 
     def _scalar(self, graph: Graph, kind: str, name: str) -> Any:
@@ -487,13 +490,48 @@ class Importer(SizeContext):
                 raise RelvmUnsupportedError(f"the argument {shortened(key)} is not supported")
             else:
                 named[safe_name(key)] = value
-        call = Node(self, graph, node)
-        result = convert(call, *positional, **named)
-        results = result if isinstance(result, tuple) else (result,)
-        if functional is not None:
-            self._update_in_place(node, graph, scope, results[0])
-            return
-        self._define(node, graph, scope, target, results)
+
+        def define(positional: Iterable[Any], named: Mapping[str, Any]) -> None:
+            result = convert(Node(self, graph, node), *positional, **named)
+            results = result if isinstance(result, tuple) else (result,)
+            if functional is not None:
+                self._update_in_place(node, graph, scope, results[0])
+            else:
+                self._define(node, graph, scope, target, results)
+
+        try:
+            define(positional, named)
+        except RelvmShapeError as error:
+            shape = self._broadcast_shape(graph, node)
+            if shape is None or "does not broadcast" not in str(error):
+                raise
+            define(
+                [self._broadcastable(value, shape) for value in positional],
+                {key: self._broadcastable(value, shape) for key, value in named.items()},
+            )
+
+    def _broadcast_shape(self, graph: Graph, node: GraphNode) -> tuple[AnyDim, ...] | None:
+        """Return the declared shape of the only result of a node, or None if it is not known."""
+        names = [name for output in node.outputs for name in tensor_names(output)]
+        shape = self.declared_shape(graph, names[0]) if len(names) == 1 else (None,)
+        known = tuple(dim for dim in shape if dim is not None)
+        return known if len(known) == len(shape) else None
+
+    def _broadcastable(self, value: Any, shape: tuple[AnyDim, ...]) -> Any:
+        """Return an operand of which relvm cannot prove that it broadcasts to `shape`, with sizes checked at run time.
+
+        Each size that is neither 1 nor that of `shape` gets this size.  It becomes 1 if it seems to be 1 always.
+        PyTorch proved it from its ranges and guards.
+        """
+        if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
+            return value
+        own = value.type.shape
+        if len(own) > len(shape):
+            return value
+        wanted = shape[len(shape) - len(own) :]
+        return self.with_shape(
+            value, (dim if dim in (1, other) else 1 if seems_one(dim) else other for dim, other in zip(own, wanted, strict=True))
+        )
 
     def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
         (changed,) = tensor_names(node.inputs[0][1])
@@ -668,7 +706,12 @@ class Importer(SizeContext):
         value = scope.values[inner]
         if value is None:
             raise _Unimported
-        return value.compute(self) if isinstance(value, ScalarValue) else value
+        if not isinstance(value, ScalarValue):
+            return value
+        is_asserted = self.node is not None and self.node.target.endswith("._assert_scalar.default")
+        if is_asserted and not self._storage_offsets.isdisjoint(symbols_of(value.call)):
+            return True  # PyTorch asserts that positions of views in memory, which relvm does not have, are valid
+        return value.compute(self)
 
     def _lookup(self, name: str, scope: _Scope) -> Expr:
         if name not in scope.values:

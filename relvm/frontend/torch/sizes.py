@@ -12,12 +12,15 @@ from relvm.frontend.torch.element_types import is_complex
 from relvm.frontend.torch.program import Graph, Program, expect_union
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
 from relvm.ir.expr import Expr, Shape
-from relvm.ir.symbolic import AnyDim, as_var
+from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
 from relvm.ir.types import ShapeType
 from relvm.ir.value_ranges import LOWER, UPPER
 
 _SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
 _LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
+
+
+_SAMPLES = (5, 12, 64)  # sizes at which an expression is evaluated
 
 
 class SizeContext(ImportContext):
@@ -156,6 +159,11 @@ def _plain_int(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise RelvmFormatError(f"expected a size, got {shortened(repr(value))}")
     return value
+
+
+def seems_one(dim: AnyDim) -> bool:
+    """Return whether a size is 1 for a few values of its variables."""
+    return all(evaluate_with(dim, lambda _, value=value: value) == 1 for value in _SAMPLES)  # type: ignore[misc]
 
 
 def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:

@@ -35,6 +35,7 @@ from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
 _HEAD_BYTES = 96  # overhead of a storage: its header, padding, and the overhead of malloc; see rvm_storage_new
+_MOST_RESERVED_BYTES = 1 << 26  # largest storage whose size is that of the largest possible shape
 _DIVISIONS = 24  # maximum number of times that the tensors of a run are divided into groups
 
 
@@ -160,14 +161,19 @@ def result_tensors(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
     """Return the size of a tensor in bytes, as an int if all its dimensions are bounded, otherwise as a symbolic size.
 
-    For bounded dimensions, this is the largest possible size.
+    For bounded dimensions, this is the largest possible size.  If that is more than 64 MiB, the size is symbolic too,
+    because an actual tensor can be much smaller.
 
     ranges: the known bounds of dimension variables.
     """
+    item_bytes = type_.known_dtype.size_bytes
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
-    dims = bounded if len(bounded) == len(highest) else type_.known_shape
-    return product((*dims, type_.known_dtype.size_bytes))
+    if len(bounded) == len(highest):
+        most = product((*bounded, item_bytes))
+        if most <= _MOST_RESERVED_BYTES or bounded == type_.known_shape:
+            return most
+    return product((*type_.known_shape, item_bytes))
 
 
 def _make_slots(

@@ -150,11 +150,16 @@ def _solved(node: Node, lu: Expr, order: Expr, b: Expr) -> Expr:
     return solved_triangular(node, lu, lower, upper=True)
 
 
+def inverse(node: Node, a: Expr) -> tuple[Expr, Expr]:
+    """Return the inverses of matrices, and for each one the position of the first pivot that is 0, or 0."""
+    lu, _, order, _ = decomposed(node, a)
+    return _solved(node, lu, order, _identity(node, a)), _singular(node, lu)
+
+
 @converts("linalg_inv_ex")
 def _inv_ex(node: Node, A: Expr, *, check_errors: bool = False) -> tuple[Expr, Expr]:
     """Returns infinity or NaN in some elements if the matrix is singular."""
-    lu, _, order, _ = decomposed(node, A)
-    return _solved(node, lu, order, _identity(node, A)), _singular(node, lu)
+    return inverse(node, A)
 
 
 @converts("linalg_inv", "inverse")
@@ -162,7 +167,7 @@ def _inv(node: Node, A: Expr | None = None, self: Expr | None = None) -> Expr:
     matrix = A if A is not None else self
     if matrix is None:
         raise RelvmFormatError("expected a matrix")
-    return _inv_ex(node, matrix)[0]
+    return inverse(node, matrix)[0]
 
 
 def _is_vector(a: Expr, b: Expr) -> bool:
@@ -268,7 +273,7 @@ def _slogdet(node: Node, A: Expr | None = None, self: Expr | None = None) -> tup
 @converts("linalg_matrix_power")
 def _matrix_power(node: Node, self: Expr, n: int) -> Expr:
     if n < 0:
-        self, n = node.emit(_inv_ex(node, self)[0]), -n
+        self, n = node.emit(inverse(node, self)[0]), -n
     if n == 0:
         return _identity(node, self)
     result: Expr | None = None
@@ -439,9 +444,4 @@ def _matrix_exp(node: Node, self: Expr) -> Expr:
     return node.items(builder.call(function, node.number(0, dtype), total))[1]
 
 
-refuses(
-    "eigenvalues and singular values are not supported",
-    *("_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_eigvals", "_linalg_eigvals"),
-    *("linalg_lstsq", "linalg_pinv.atol_rtol_tensor", "linalg_svd", "linalg_eigh", "svd"),
-)
 refuses("decompositions into L D L^T are not supported", "linalg_ldl_factor_ex", "linalg_ldl_solve")

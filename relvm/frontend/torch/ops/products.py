@@ -8,12 +8,14 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.grouped_products import grouped_product_kernel
 from relvm.frontend.common.products import DotDimensions, dot_general
 from relvm.frontend.torch.ops.shapes import diagonal, transposed
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.types import TensorType
 
 _MOST_ATTENTION = 256  # the largest width of a head that the fused operator accepts
 
@@ -51,6 +53,35 @@ def _matmul(
 ) -> Expr:
     right = next(each for each in (other, mat2, vec, tensor) if each is not None)
     return matmul(node, self, right)
+
+
+def _grouped_product(node: Node, x: Expr, matrices: Expr, ends: Expr) -> Expr:
+    """Return rows times the matrices of their groups.   ends: the row at which each group ends."""
+    x, matrices = node.emit(node.wide(x)), node.emit(node.wide(matrices))
+    result = TensorType(x.known_element_type, (shape_of(x)[0], shape_of(matrices)[2]))
+    name = node.kernel_name("grouped_product")
+    kernel = grouped_product_kernel(name, x.tensor_type, matrices.tensor_type, ends.tensor_type)
+    return node.call_kernel(kernel, [x, matrices, node.emit(ends)], [result])
+
+
+@converts("transformers.grouped_mm_fallback.default")
+def _grouped_mm_fallback(node: Node, input: Expr, weight: Expr, offs: Expr) -> Expr:
+    """Multiplies each row by the matrix of its expert.  The package transformers defines this operator."""
+    return _grouped_product(node, input, weight, offs)
+
+
+@converts("_grouped_mm")
+def _grouped_mm(
+    node: Node, self: Expr, mat2: Expr, offs: Expr | None = None, bias: Expr | None = None, out_dtype: Any = None
+) -> Expr:
+    """Multiplies each row by the matrix of its group.  Supports rows of rank 2, or batches without offsets."""
+    if offs is None:
+        found = node.emit(matmul(node, self, mat2))
+    elif len(shape_of(self)) == 2 and len(shape_of(mat2)) == 3:
+        found = node.emit(_grouped_product(node, self, mat2, offs))
+    else:
+        raise RelvmUnsupportedError("groups of columns, or of rows of several matrices, are not supported")
+    return found if bias is None else ops.add(found, node.wide(bias))
 
 
 @converts("bmm.dtype", "mm.dtype")

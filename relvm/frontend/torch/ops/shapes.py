@@ -204,7 +204,8 @@ def _bound(node: Node, size: AnyDim, bound: AnyDim | None, default: AnyDim) -> A
     if isinstance(size, int) and size == 0:
         return 0
     if not is_never_negative(bound):
-        raise RelvmUnsupportedError(f"the bound {bound} of a slice can be negative")
+        is_negative = -dim_op("floordiv", bound, 1 << 62)  # 1 or 0
+        bound = dim_op("max", bound + size * is_negative, 0)
     return dim_op("min", size, bound)
 
 

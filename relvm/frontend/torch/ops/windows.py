@@ -13,7 +13,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim, dim_op, product
 
 
 def each_axis(values: Any, rank: int, default: Sequence[int]) -> tuple[int, ...]:
@@ -248,15 +248,20 @@ def _im2col(node: Node, self: Expr, kernel_size: Any, dilation: Any, padding: An
     kernel, spread, pads, steps = (each_axis(each, 2, (1, 1)) for each in (kernel_size, dilation, padding, stride))
     batch, channels, *sizes = shape_of(x)
     x = node.emit(ops.pad(x, pads=(0, 0, *pads, 0, 0, *pads)))
-    height, width = (known_int(size, "the size of an axis") + 2 * pad for size, pad in zip(sizes, pads, strict=True))
-    at = [
-        np.arange(k)[:, None] * d + np.arange((n - (k - 1) * d - 1) // s + 1)[None, :] * s
+    height, width = (size + 2 * pad for size, pad in zip(sizes, pads, strict=True))
+    counts = [
+        dim_op("floordiv", n - (k - 1) * d - 1, s) + 1
         for n, k, d, s in zip((height, width), kernel, spread, steps, strict=True)
     ]
-    positions = at[0][:, None, :, None] * width + at[1][None, :, None, :]
+    at = [
+        node.emit(ops.add((np.arange(k) * d)[:, None], ops.multiply(ops.iota(Shape((count,))), s)))
+        for count, k, d, s in zip(counts, kernel, spread, steps, strict=True)
+    ]
+    row = node.reshaped(node.emit(ops.multiply(at[0], node.number(width, I64))), (kernel[0], 1, counts[0], 1))
+    positions = node.emit(ops.add(row, node.reshaped(at[1], (1, kernel[1], 1, counts[1]))))
     flat = node.reshaped(x, (batch, channels, height * width))
-    found = node.emit(ops.gather(flat, constant(positions.astype(np.int64)), axis=2))
-    rows, columns = channels * product(kernel), at[0].shape[1] * at[1].shape[1]
+    found = node.emit(ops.gather(flat, positions, axis=2))
+    rows, columns = channels * product(kernel), counts[0] * counts[1]
     return _without_batch(node, node.reshaped(found, (batch, rows, columns)), added)
 
 
