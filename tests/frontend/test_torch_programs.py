@@ -77,3 +77,16 @@ def test_a_file_and_its_contents_can_be_loaded(name: str) -> None:
     path = FOLDER / name
     for model in (path, path.read_bytes()):
         expect_results(relvm.load_model(model, exec_mode="bytecode", target="bytecode"), name)
+
+
+@pytest.mark.parametrize("name", ["cache.pt2", "cache.core.pt2"])
+def test_a_donated_cache_is_updated_in_place(name: str) -> None:
+    step = vm.VirtualMachine(vm.build(from_pt2(FOLDER / name), target="bytecode"))["main"]
+    cache, rows = np.zeros((2, 16, 8), np.float32), np.ones((2, 1, 8), np.float32)
+    addresses = []
+    for position in range(4):
+        _, new = step(rows * position, np.array([position]), vm.Donated(cache))
+        cache = new.numpy()
+        addresses.append(cache.__array_interface__["data"][0])
+    assert len(set(addresses[1:])) == 1  # the first array need not be aligned
+    np.testing.assert_array_equal(cache[0, :, 0], [0, 1, 2, 3, *[0] * 12])

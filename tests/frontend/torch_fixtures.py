@@ -213,7 +213,6 @@ class Matrices(nn.Module):
             (u * s[..., None, :]) @ v,
             torch.view_as_real(square.to(roots.dtype) @ columns - columns * roots[..., None, :]),
             torch.linalg.pinv(tall),
-            torch.linalg.matrix_rank(symmetric, hermitian=True),
         )
 
 
@@ -244,6 +243,32 @@ class Slices(nn.Module):
         start = at.item()
         bias = self.bias[max(0, 1 - n) :, max(0, 100 - n) :]
         return x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))
+
+
+class Cache(nn.Module):
+    """A step of a decoder that stores one row in a cache, which is an input, and reads the whole cache."""
+
+    def forward(self, row, position, cache):
+        cache.index_copy_(1, position, row)
+        return (row @ cache.mT).softmax(-1) @ cache
+
+
+def _cache(position: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randn(2, 1, 8, generator=g), torch.tensor([position]), torch.randn(2, 16, 8, generator=g))
+
+
+class Resampled(nn.Module):
+    """Images of any size, resampled by scales and to the size of another image."""
+
+    def forward(self, x, other):
+        resample, size = nn.functional.interpolate, other.shape[2:]
+        return (
+            resample(x, scale_factor=1.1, mode="bilinear"),
+            resample(x, scale_factor=1.1, mode="nearest"),
+            resample(x, size=size, mode="bilinear", align_corners=True),
+            resample(x, size=size, mode="bicubic"),
+            resample(x, size=size, mode="nearest-exact"),
+        )
 
 
 def _slices(n: int, at: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
@@ -305,6 +330,12 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     "dtypes": (Dtypes(), [_dtypes], None),
     "matrices": (Matrices(), [_batch((2, 4, 4), (2, 5, 3))], None),
     "experts": (Experts(), [_batch((9, 8)), _batch((2, 8))], ({0: N},)),
+    "cache": (Cache(), [_cache(0), _cache(7)], None),
+    "resampled": (
+        Resampled(),
+        [_batch((1, 2, 8, 13), (1, 1, 5, 9)), _batch((1, 2, 4, 5), (1, 1, 8, 10))],
+        ({2: Dim("h", max=64), 3: Dim("w", max=64)}, {2: Dim("p", max=64), 3: Dim("q", max=64)}),
+    ),
     "slices": (Slices(), [_slices(6, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim("n", min=4, max=50)}, None)),
 }
 
@@ -358,8 +389,8 @@ def main(pattern: str = "") -> None:
             module.load_state_dict(before)
             arrays |= _arrays(f"{number}_x", torch.utils._pytree.tree_map(torch.clone, call))
             arrays |= _arrays(f"{number}_y", module(*call))
-            if name == "state":
-                changed = [module.count, module.cache, call[0]]
+            if name in ("state", "cache"):
+                changed = [module.count, module.cache, call[0]] if name == "state" else [call[2]]
                 arrays |= {f"{number}_z{at}": value.numpy().copy() for at, value in enumerate(changed)}
         np.savez_compressed(FOLDER / f"{name}.npz", **arrays)
         print(name, sum(file.stat().st_size for file in FOLDER.glob(f"{name}.*")), "bytes")

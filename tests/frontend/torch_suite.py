@@ -6,9 +6,11 @@ export_db  the examples of torch._export.db
 hop_db     samples of higher-order operators
 module_db  samples of the modules of torch.nn
 models     models of torchvision and transformers with random weights and a dynamic batch, as far as they are installed
+architectures   small architectures of transformers and torchvision, as .pt2 files and by torch.compile
 
 Each sample is exported and imported by from_torch.  The results of relvm are compared with those of PyTorch.  The exit
-status is 0 if no sample is wrong, and every sample that fails is excluded by torch_excluded.py.
+status is 0 if no sample is wrong, and every sample that fails is excluded by torch_excluded.py.  An architecture is
+two samples: its .pt2 file runs in a process without PyTorch, and both run with two sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ import argparse
 import json
 import logging
 import re
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -46,7 +50,7 @@ Sample = tuple[
 def main() -> int:
     """Run a suite, print what went wrong, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("suite", choices=tuple(SUITES))
+    parser.add_argument("suite", choices=(*SUITES, "architectures"))
     parser.add_argument("pattern", nargs="?", default="", help="run only the samples whose names match")
     parser.add_argument("--samples", type=int, default=2, help="most samples for each operator and dtype")
     parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
@@ -81,6 +85,11 @@ def _run_part(
 
     torch.set_num_threads(1)
     found = []
+    if suite == "architectures":
+        from frontend.torch_architectures import ARCHITECTURES
+
+        names = [name for name in ARCHITECTURES if re.search(pattern, name)]
+        return [row for name in names[part::parts] for row in architecture_outcomes(name)]
     for number, (name, make) in enumerate(SUITES[suite](pattern)):
         if number % parts != part:
             continue
@@ -132,6 +141,82 @@ def outcome(sample: Sample, *, exec_mode: str, target: str, decompose: bool) -> 
         return "failed", f"{type(error).__name__}: {error}"
     message = difference(results[: len(expected)], expected)
     return ("wrong", message) if message else ("right", "")
+
+
+# Loads a .pt2 file without PyTorch, and runs it with the inputs of each size.
+_WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+import numpy as np
+import relvm
+folder = sys.argv[1]
+model = relvm.load_model(f"{folder}/model.pt2", exec_mode="bytecode", target="bytecode", threads=1)
+for number in (0, 1):
+    arguments = np.load(f"{folder}/in{number}.npz")
+    found = model(*[arguments[f"x{i}"] for i in range(len(arguments.files))])
+    found = found if isinstance(found, tuple | list) else [found]
+    np.savez(f"{folder}/out{number}.npz", **{f"y{i}": each.numpy() for i, each in enumerate(found)})
+"""
+
+
+def architecture_outcomes(name: str) -> list[tuple[str, str, str]]:
+    """Return the names, the outcomes and the messages of the two samples of an architecture."""
+    import torch
+    from frontend.torch_architectures import ARCHITECTURES
+
+    with torch.no_grad():
+        try:
+            architecture = ARCHITECTURES[name]
+            model = architecture.module()
+            args = [architecture.example(number)[0] for number in (0, 1)]
+            expected = [list(model(*each)) for each in args]
+        except ImportError as error:
+            return [(name, "not exported", str(error))]
+        return [
+            (f"{name} file", *_outcome_of_file(model, args, architecture.example(0)[1], expected)),
+            (f"{name} torch.compile", *_outcome_of_compile(model, args, expected)),
+        ]
+
+
+def _outcome_of_file(model: Any, args: list[Any], dynamic: Any, expected: list[list[Any]]) -> tuple[str, str]:
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            program = torch.export.export(model, args[0], dynamic_shapes=dynamic, strict=False)
+            torch.export.save(program.run_decompositions(), f"{folder}/model.pt2")
+        except Exception as error:
+            return "not exported", f"{type(error).__name__}: {error}"
+        for number, each in enumerate(args):
+            np.savez(f"{folder}/in{number}.npz", **{f"x{i}": _array(x) for i, x in enumerate(each)})
+        command = [sys.executable, "-P", "-c", _WITHOUT_TORCH, folder]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            return "failed", done.stderr[-2000:]
+        for number, each in enumerate(expected):
+            found = np.load(f"{folder}/out{number}.npz")
+            message = difference([found[f"y{i}"] for i in range(len(found.files))][: len(each)], each)
+            if message:
+                return "wrong", f"size {number}: {message}"
+    return "right", ""
+
+
+def _outcome_of_compile(model: Any, args: list[Any], expected: list[list[Any]]) -> tuple[str, str]:
+    import torch
+
+    torch._dynamo.reset()
+    options = {"exec_mode": "bytecode", "target": "bytecode"}
+    compiled = torch.compile(model, backend="relvm", dynamic=True, options=options)
+    for number, each in enumerate(args):
+        try:
+            found = compiled(*each)
+        except Exception as error:
+            cause = getattr(error, "inner_exception", error)
+            return "failed", f"{type(cause).__name__}: {cause}"
+        message = difference([_array(x) for x in found], expected[number])
+        if message:
+            return "wrong", f"size {number}: {message}"
+    return "right", ""
 
 
 class _Nowhere:
@@ -243,10 +328,56 @@ def _op_db(pattern: str) -> Iterator[tuple[str, Callable[[int], list[Sample]]]]:
                 yield name, partial(_op_samples, op, dtype, name)
 
 
+def _eigenvectors(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with results that are unique, for one that returns eigenvalues and eigenvectors."""
+
+    def unique(a: Any, *args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        values, vectors = call(a, *args, **kwargs)
+        if not values.is_complex():  # of a matrix of which only a triangle is read
+            return values, (vectors * values.unsqueeze(-2).to(vectors.dtype)) @ vectors.mH
+        error = a.to(vectors.dtype) @ vectors - vectors * values.unsqueeze(-2)
+        return error, torch.linalg.vector_norm(vectors, dim=-2), values.sum(-1), (values * values).sum(-1)
+
+    return unique
+
+
+def _eigenvalues(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with results that do not depend on the order of the eigenvalues that another one returns."""
+
+    def unique(a: Any) -> Any:
+        values = call(a)
+        return values.sum(-1), (values * values).sum(-1), (values * values * values).sum(-1)
+
+    return unique
+
+
+def _singular_vectors(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with results that are unique, for one that returns U, the singular values, and V or V*."""
+
+    def unique(a: Any, *args: Any, **kwargs: Any) -> Any:
+        u, s, v = call(a, *args, **kwargs)
+        v = v if call.__name__ == "linalg_svd" else v.mH
+        count = s.shape[-1]
+        product = (u[..., :count] * s.unsqueeze(-2).to(u.dtype)) @ v[..., :count, :]
+        return s, product, u.mH @ u, v @ v.mH
+
+    return unique
+
+
+# Operators with results that are not unique -> a function that makes a function with unique results of them.
+_UNIQUE = {
+    **{"linalg.eigh": _eigenvectors, "linalg.eig": _eigenvectors, "linalg.eigvals": _eigenvalues},
+    **{"linalg.svd": _singular_vectors, "svd": _singular_vectors},
+}
+
+
 def _op_samples(op: Any, dtype: Any, name: str, most: int) -> list[Sample]:
     found: list[Sample] = []
+    function = _UNIQUE.get(op.name, lambda function: function)(op.op)
     for number, sample in _few(list(op.sample_inputs("cpu", dtype, requires_grad=False)), most):
-        module, tensors = _of_tensors(sample, op.op)
+        module, tensors = _of_tensors(sample, function)
         found.append((f"{name} {number}", module, tensors, {}, None))
     return found
 

@@ -1,4 +1,4 @@
-"""The kernel of grouped matrix products, with which mixtures of experts multiply each row by the matrix of its expert."""
+"""Grouped matrix products, with which a mixture of experts multiplies each row by the matrix of its expert."""
 
 from __future__ import annotations
 

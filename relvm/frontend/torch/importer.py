@@ -518,20 +518,21 @@ class Importer(SizeContext):
         return known if len(known) == len(shape) else None
 
     def _broadcastable(self, value: Any, shape: tuple[AnyDim, ...]) -> Any:
-        """Return an operand of which relvm cannot prove that it broadcasts to `shape`, with sizes checked at run time.
+        """Return an operand with sizes that broadcast to `shape`, which are checked at run time.
 
-        Each size that is neither 1 nor that of `shape` gets this size.  It becomes 1 if it seems to be 1 always.
-        PyTorch proved it from its ranges and guards.
+        PyTorch proved from ranges and guards that each size is either 1 or that of `shape`.  Which one it is follows
+        from a few values.  A value that is not a tensor is returned unchanged.
         """
         if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
             return value
         own = value.type.shape
         if len(own) > len(shape):
             return value
-        wanted = shape[len(shape) - len(own) :]
-        return self.with_shape(
-            value, (dim if dim in (1, other) else 1 if seems_one(dim) else other for dim, other in zip(own, wanted, strict=True))
-        )
+        sizes = [
+            dim if dim in (1, other) else 1 if seems_one(dim) else other
+            for dim, other in zip(own, shape[len(shape) - len(own) :], strict=True)
+        ]
+        return self.with_shape(value, sizes)
 
     def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
         (changed,) = tensor_names(node.inputs[0][1])

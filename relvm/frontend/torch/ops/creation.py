@@ -10,7 +10,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
-from relvm.ir.dtypes import I64, U8, DType
+from relvm.ir.dtypes import F64, I64, U8, DType
 from relvm.ir.expr import Constant, Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, Dim
 
@@ -131,13 +131,26 @@ def _arange(node: Node, start: Any = 0, end: Any = None, step: Any = 1, dtype: A
             return constant(values.astype(dtype.numpy))
         return _sequence(node, start, count, step, dtype)
     if not all(isinstance(number, int | Dim) for number in numbers):
-        raise RelvmUnsupportedError("arange with floats that are computed is not supported")
+        return _sequence_of_floats(node, [node.emit(node.number(number, F64)) for number in numbers], dtype)
     (size,) = node.importer.declared_shape(node.graph, node.output_names()[0])
     if size is None:
         size = (end - start + step - 1) // step if isinstance(step, int) and step > 0 else None
     if size is None:
         raise RelvmUnsupportedError("arange with a step that is computed is not supported")
     return _sequence(node, start, size, step, dtype)
+
+
+def _sequence_of_floats(node: Node, numbers: Sequence[Expr], dtype: DType) -> Expr:
+    """Return the numbers from start to end by a step.   numbers: the start, the end and the step, of f64."""
+    from relvm.frontend.torch.ops.indexing import as_dim
+
+    start, end, step = numbers
+    (size,) = node.importer.declared_shape(node.graph, node.output_names()[0])
+    if size is None:
+        count = node.emit(ops.ceil(ops.divide(ops.subtract(end, start), step)))
+        size = as_dim(node, node.cast(node.emit(ops.maximum(count, 0.0)), I64))
+    places = node.cast(node.emit(ops.iota(Shape((size,)))), F64)
+    return node.cast(node.emit(ops.add(start, ops.multiply(places, step))), dtype)
 
 
 def _sequence(node: Node, start: Any, count: AnyDim, step: Any, dtype: DType) -> Expr:

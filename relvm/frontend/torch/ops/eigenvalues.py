@@ -79,9 +79,7 @@ def _eigh(node: Node, matrix: _Parts, triangle: str, *, has_vectors: bool) -> tu
 
 def _svd(node: Node, matrix: _Parts, *, has_vectors: bool, is_full: bool = False) -> tuple[_Parts, Expr, _Parts]:
     """Return U, the singular values and V*."""
-    values, left, right, failures = decompositions.svd(
-        node.importer, matrix, has_vectors=has_vectors, is_full=is_full
-    )
+    values, left, right, failures = decompositions.svd(node.importer, matrix, has_vectors=has_vectors, is_full=is_full)
     values, *vectors = decompositions.nan_where_failed(node.importer, [values, *left, *right], failures)
     return vectors[: len(left)], values, vectors[len(left) :]
 
@@ -140,11 +138,9 @@ def _svdvals(node: Node, A: Tensor, *, driver: str | None = None) -> Expr:
 @converts_complex("linalg_eig")
 def _linalg_eig(node: Node, self: Tensor) -> tuple[ComplexTensor, ComplexTensor]:
     """Returns NaN if an eigenvalue was not found."""
-    values, _, vectors, failures = decompositions.eig(
-        node.importer, _parts(node, self), has_left=False, has_right=True
-    )
-    real, imaginary = (decompositions.nan_where_failed(node.importer, each, failures) for each in (values, vectors))
-    return ComplexTensor(*real), ComplexTensor(*imaginary)
+    values, _, vectors, failures = decompositions.eig(node.importer, _parts(node, self), has_left=False, has_right=True)
+    values, vectors = (decompositions.nan_where_failed(node.importer, each, failures) for each in (values, vectors))
+    return ComplexTensor(*values), ComplexTensor(*vectors)
 
 
 @converts("linalg_eigvals", "_linalg_eigvals")
@@ -258,8 +254,8 @@ def _rank_by_tolerances(node: Node, input: Tensor, tol: Any, hermitian: bool = F
 def _matrix_norm(node: Node, x: Expr, order: Any, axes: Sequence[int], keepdim: bool) -> Expr:
     """Return the norm of matrices.
 
-    order: "fro", "nuc", or a number: 2 and -2 for singular values, 1 and -1 for sums of columns, and infinities for sums
-        of rows.
+    order: "fro", "nuc", or a number: 2 and -2 for singular values, 1 and -1 for sums of columns, and the infinities for
+        sums of rows.
     axes: the axes of the rows and of the columns.
     """
     rank = len(shape_of(x))

@@ -135,7 +135,7 @@ def flat_positions(node: Node, mask: Expr) -> Expr:
     if not shape_of(mask):
         mask = node.reshaped(mask, (1,))
     total = node.emit(ops.sum(node.cast(mask, I64)))
-    return node.emit(ops.nonzero(mask, Shape((_as_dim(node, total),))))
+    return node.emit(ops.nonzero(mask, Shape((as_dim(node, total),))))
 
 
 @converts("nonzero")
@@ -249,6 +249,12 @@ def _index_put(
         shape = shape_of(self)
         updates = node.broadcast(values, shape)
         return ops.add(self, updates) if accumulate else updates
+    if len(axes) == 1 and len(shape_of(found[axes[0]])) == 1:  # without moving the axis, so that it works in place
+        (axis,) = axes
+        shape = list(shape_of(self))
+        shape[axis : axis + 1] = shape_of(found[axis])
+        source = node.emit(_as_updates(node, values, shape))
+        return _indexed_update(node, self, axis, found[axis], source, "add" if accumulate else "none")
     x, order = _front(node, self, axes)
     rows, shape = _index_rows(node, self, found, axes)
     rest = shape_of(x)[len(axes) :]
@@ -545,7 +551,7 @@ def _one_hot(node: Node, self: Expr, num_classes: AnyDim = -1) -> Expr:
 def _repeat_interleave(node: Node, repeats: Expr, *, output_size: Any = None) -> Expr:
     """Returns the positions of repeated elements: position i, repeats[i] times."""
     ends = node.emit(ops.cumsum(node.cast(repeats, I64), axis=0))
-    count = _as_dim(node, node.emit(ops.sum(node.cast(repeats, I64))))
+    count = as_dim(node, node.emit(ops.sum(node.cast(repeats, I64))))
     numbers = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
     return ops.sum(node.cast(node.emit(ops.greater_equal(numbers, ends)), I64), axes=(1,))
 
@@ -566,7 +572,7 @@ def _bincount(node: Node, self: Expr, weights: Expr | None = None, minlength: An
     most = node.number(minlength, I64)
     if shape_of(x) != (0,):
         most = node.emit(ops.maximum(ops.add(ops.max(x), 1), most))
-    count = _as_dim(node, most)
+    count = as_dim(node, most)
     zeros = node.full(0, (count,), values.known_element_type)
     return scattered(node, zeros, 0, x, values, "add")
 
@@ -592,7 +598,7 @@ def _histc(node: Node, self: Expr, bins: AnyDim = 100, min: Any = 0, max: Any = 
     return node.cast(node.emit(found), dtype)
 
 
-def _as_dim(node: Node, x: Expr) -> AnyDim:
+def as_dim(node: Node, x: Expr) -> AnyDim:
     """Return a new dimension variable whose value is the only element of x."""
     importer = node.importer
     count = importer.new_dim("count")

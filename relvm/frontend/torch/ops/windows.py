@@ -10,8 +10,9 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.torch.ops.indexing import as_dim
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
-from relvm.ir.dtypes import F64, I64, DType
+from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, dim_op, product
 
@@ -299,15 +300,38 @@ def _resampled(
     x = node.wide(x)
     computed = x.known_element_type
     for axis, scale in enumerate(scales, 2):
-        old = known_int(shape_of(x)[axis], "the size of a resampled axis")
-        new = known_int(size[axis - 2] if size is not None else int(old * (scale or 1)), "the new size")
+        old = shape_of(x)[axis]
+        if size is not None:
+            new = size[axis - 2]
+        else:
+            new = _scaled_size(node, old, scale or 1)
+        is_known = isinstance(old, int) and isinstance(new, int)
         if mode.startswith("nearest"):
-            at = _nearest(old, new, scale, exact=mode == "nearest-exact")
-            x = node.emit(ops.gather(x, constant(at), axis=axis))
+            is_exact = mode == "nearest-exact"
+            at = (
+                constant(_nearest(old, new, scale, exact=is_exact))
+                if is_known
+                else _nearest_of_sizes(node, old, new, scale, exact=is_exact)
+            )
+            x = node.emit(ops.gather(x, at, axis=axis))
             continue
-        indices, weights = _taps(old, new, scale, align_corners, mode, computed)
-        x = node.emit(ops.interpolate(x, constant(indices), constant(weights), axis=axis))
+        if is_known:
+            indices, weights = map(constant, _taps(old, new, scale, align_corners, mode, computed))
+        else:
+            indices, weights = _taps_of_sizes(node, old, new, scale, align_corners, mode, computed)
+        x = node.emit(ops.interpolate(x, indices, weights, axis=axis))
     return node.cast(x, dtype) if dtype.is_float or mode.startswith("nearest") else x
+
+
+def _scaled_size(node: Node, old: AnyDim, scale: float) -> AnyDim:
+    """Return the product of a size and a scale, rounded down."""
+    if isinstance(old, int):
+        return int(old * scale)
+    top, bottom = scale.as_integer_ratio()
+    if bottom <= 1 << 10:
+        return dim_op("floordiv", old * top, bottom)
+    exact = node.emit(ops.multiply(node.number(old, F64), scale))
+    return as_dim(node, node.cast(node.emit(ops.floor(exact)), I64))
 
 
 def _nearest(old: int, new: int, scale: float | None, *, exact: bool) -> np.ndarray:
@@ -331,7 +355,8 @@ def _taps(
         ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
         source = at * ratio
     else:
-        ratio = real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
+        is_copy = mode == "linear" and old == new  # whatever the scale is
+        ratio = real(1 / scale) if scale is not None and scale > 0 and not is_copy else real(old) / real(new)
         source = (at + real(0.5)) * ratio - real(0.5)
         if mode == "linear":
             source = np.maximum(source, 0)
@@ -346,6 +371,72 @@ def _taps(
         indices = np.clip(first.astype(np.int64)[None, :] + np.arange(-1, 3)[:, None], 0, old - 1)
         weights = np.stack([_cubic(np.abs(rest + real(1 - i))) for i in range(4)])
     return indices, weights.astype(dtype.numpy)
+
+
+def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
+    return node.cast(node.emit(ops.iota(Shape((new,)))), dtype)
+
+
+def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DType, factors: Sequence[int]) -> Expr:
+    """Return the distance of new elements, in old ones.
+
+    factors: for these quotients of the sizes, the distance does not depend on the scale.
+    """
+    if scale is None or scale <= 0:
+        return node.emit(ops.divide(node.number(old, dtype), node.number(new, dtype)))
+    ratio = node.number(1 / scale, dtype)
+    for factor in factors:
+        is_multiple = ops.equal(node.number(new, I64), node.number(factor * old, I64))
+        ratio = node.emit(ops.where(is_multiple, node.number(1 / factor, dtype), ratio))
+    return ratio
+
+
+def _nearest_of_sizes(node: Node, old: AnyDim, new: AnyDim, scale: float | None, *, exact: bool) -> Expr:
+    """Return `_nearest` for symbolic sizes."""
+    at = _places(node, new, F32)
+    shifted = ops.add(at, 0.5) if exact else at
+    found = ops.floor(ops.multiply(shifted, _ratio(node, old, new, scale, F32, () if exact else (1, 2))))
+    positions = node.cast(node.emit(found), I64)
+    return node.emit(ops.minimum(positions, node.emit(ops.subtract(node.number(old, I64), 1))))
+
+
+def _taps_of_sizes(
+    node: Node, old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, mode: str, dtype: DType
+) -> tuple[Expr, Expr]:
+    """Return `_taps` for symbolic sizes."""
+    at = _places(node, new, dtype)
+    last = node.emit(ops.subtract(node.number(old, I64), 1))
+    if align_corners:
+        steps = node.emit(ops.maximum(node.emit(ops.subtract(node.number(new, dtype), 1.0)), 1.0))
+        source = ops.multiply(at, ops.divide(node.cast(last, dtype), steps))
+    else:
+        ratio = _ratio(node, old, new, scale, dtype, (1,) if mode == "linear" else ())
+        source = ops.subtract(ops.multiply(ops.add(at, 0.5), ratio), 0.5)
+        source = ops.maximum(source, 0.0) if mode == "linear" else source
+    source = node.emit(source)
+    first = node.emit(ops.floor(source))
+    whole = node.cast(first, I64)
+    if mode == "linear":
+        low = node.emit(ops.minimum(whole, last))
+        rest = node.emit(ops.clip(ops.subtract(source, node.cast(low, dtype)), min=0.0, max=1.0))
+        offsets, weights = np.arange(2), [node.emit(ops.subtract(1.0, rest)), rest]
+        whole = low
+    else:
+        rest = ops.subtract(source, first)
+        offsets = np.arange(-1, 3)
+        weights = [node.emit(_cubic_of(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
+    indices = ops.minimum(ops.maximum(ops.add(whole, offsets[:, None]), 0), last)
+    rows = [node.reshaped(weight, (1, new)) for weight in weights]
+    return node.emit(indices), node.emit(ops.concat(*rows, axis=0))
+
+
+def _cubic_of(distance: Expr) -> Expr:
+    """Return `_cubic` of a tensor."""
+    a = -0.75
+    squared = ops.multiply(distance, distance)
+    near = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), squared), 1.0)
+    inner = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance), 8 * a)
+    return ops.where(ops.less_equal(distance, 1.0), near, ops.subtract(ops.multiply(inner, distance), 4 * a))
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
