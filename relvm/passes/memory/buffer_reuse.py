@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from itertools import accumulate
+from math import prod
 
 from relvm.data_classes import dataclass
 from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
@@ -170,7 +171,7 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     if len(bounded) == len(highest):
-        most = product((*bounded, item_bytes))
+        most = prod((*bounded, item_bytes))
         if most <= _MOST_RESERVED_BYTES or bounded == type_.known_shape:
             return most
     return product((*type_.known_shape, item_bytes))

@@ -249,12 +249,12 @@ def _index_put(
         shape = shape_of(self)
         updates = node.broadcast(values, shape)
         return ops.add(self, updates) if accumulate else updates
-    if len(axes) == 1 and len(shape_of(found[axes[0]])) == 1:  # without moving the axis, so that it works in place
+    index = found[axes[0]]
+    if len(axes) == 1 and index is not None and len(shape_of(index)) == 1:  # in place, without moving the axis
         (axis,) = axes
-        shape = list(shape_of(self))
-        shape[axis : axis + 1] = shape_of(found[axis])
-        source = node.emit(_as_updates(node, values, shape))
-        return _indexed_update(node, self, axis, found[axis], source, "add" if accumulate else "none")
+        own = shape_of(self)
+        source = node.emit(_as_updates(node, values, (*own[:axis], *shape_of(index), *own[axis + 1 :])))
+        return _indexed_update(node, self, axis, index, source, "add" if accumulate else "none")
     x, order = _front(node, self, axes)
     rows, shape = _index_rows(node, self, found, axes)
     rest = shape_of(x)[len(axes) :]

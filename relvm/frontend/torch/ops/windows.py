@@ -305,21 +305,14 @@ def _resampled(
             new = size[axis - 2]
         else:
             new = _scaled_size(node, old, scale or 1)
-        is_known = isinstance(old, int) and isinstance(new, int)
         if mode.startswith("nearest"):
-            is_exact = mode == "nearest-exact"
-            at = (
-                constant(_nearest(old, new, scale, exact=is_exact))
-                if is_known
-                else _nearest_of_sizes(node, old, new, scale, exact=is_exact)
-            )
-            x = node.emit(ops.gather(x, at, axis=axis))
+            x = node.emit(ops.gather(x, _nearest_positions(node, old, new, scale, mode == "nearest-exact"), axis=axis))
             continue
-        if is_known:
-            indices, weights = map(constant, _taps(old, new, scale, align_corners, mode, computed))
+        if isinstance(old, int) and isinstance(new, int):
+            taps = _taps(old, new, scale, align_corners, mode, computed)
         else:
-            indices, weights = _taps_of_sizes(node, old, new, scale, align_corners, mode, computed)
-        x = node.emit(ops.interpolate(x, indices, weights, axis=axis))
+            taps = _taps_of_sizes(node, old, new, scale, align_corners, mode, computed)
+        x = node.emit(ops.interpolate(x, *taps, axis=axis))
     return node.cast(x, dtype) if dtype.is_float or mode.startswith("nearest") else x
 
 
@@ -345,9 +338,7 @@ def _nearest(old: int, new: int, scale: float | None, *, exact: bool) -> np.ndar
     return np.minimum(positions.astype(np.int64), old - 1)
 
 
-def _taps(
-    old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType
-) -> tuple[np.ndarray, np.ndarray]:
+def _taps(old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType) -> tuple[Expr, Expr]:
     """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
     real: Any = np.float64 if dtype.bits == 64 else np.float32
     at = np.arange(new, dtype=real)
@@ -370,7 +361,7 @@ def _taps(
     else:
         indices = np.clip(first.astype(np.int64)[None, :] + np.arange(-1, 3)[:, None], 0, old - 1)
         weights = np.stack([_cubic(np.abs(rest + real(1 - i))) for i in range(4)])
-    return indices, weights.astype(dtype.numpy)
+    return constant(indices), constant(weights.astype(dtype.numpy))
 
 
 def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
@@ -391,8 +382,10 @@ def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DTy
     return ratio
 
 
-def _nearest_of_sizes(node: Node, old: AnyDim, new: AnyDim, scale: float | None, *, exact: bool) -> Expr:
-    """Return `_nearest` for symbolic sizes."""
+def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None, exact: bool) -> Expr:
+    """Return the position of the old element for each new one."""
+    if isinstance(old, int) and isinstance(new, int):
+        return constant(_nearest(old, new, scale, exact=exact))
     at = _places(node, new, F32)
     shifted = ops.add(at, 0.5) if exact else at
     found = ops.floor(ops.multiply(shifted, _ratio(node, old, new, scale, F32, () if exact else (1, 2))))
@@ -403,17 +396,16 @@ def _nearest_of_sizes(node: Node, old: AnyDim, new: AnyDim, scale: float | None,
 def _taps_of_sizes(
     node: Node, old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, mode: str, dtype: DType
 ) -> tuple[Expr, Expr]:
-    """Return `_taps` for symbolic sizes."""
+    """Return what `_taps` returns, for symbolic sizes."""
     at = _places(node, new, dtype)
     last = node.emit(ops.subtract(node.number(old, I64), 1))
     if align_corners:
         steps = node.emit(ops.maximum(node.emit(ops.subtract(node.number(new, dtype), 1.0)), 1.0))
-        source = ops.multiply(at, ops.divide(node.cast(last, dtype), steps))
+        source = node.emit(ops.multiply(at, ops.divide(node.cast(last, dtype), steps)))
     else:
         ratio = _ratio(node, old, new, scale, dtype, (1,) if mode == "linear" else ())
-        source = ops.subtract(ops.multiply(ops.add(at, 0.5), ratio), 0.5)
-        source = ops.maximum(source, 0.0) if mode == "linear" else source
-    source = node.emit(source)
+        source = node.emit(ops.subtract(ops.multiply(ops.add(at, 0.5), ratio), 0.5))
+        source = node.emit(ops.maximum(source, 0.0)) if mode == "linear" else source
     first = node.emit(ops.floor(source))
     whole = node.cast(first, I64)
     if mode == "linear":
@@ -422,7 +414,7 @@ def _taps_of_sizes(
         offsets, weights = np.arange(2), [node.emit(ops.subtract(1.0, rest)), rest]
         whole = low
     else:
-        rest = ops.subtract(source, first)
+        rest = node.emit(ops.subtract(source, first))
         offsets = np.arange(-1, 3)
         weights = [node.emit(_cubic_of(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
     indices = ops.minimum(ops.maximum(ops.add(whole, offsets[:, None]), 0), last)
@@ -431,7 +423,7 @@ def _taps_of_sizes(
 
 
 def _cubic_of(distance: Expr) -> Expr:
-    """Return `_cubic` of a tensor."""
+    """Return what `_cubic` returns, for a tensor."""
     a = -0.75
     squared = ops.multiply(distance, distance)
     near = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), squared), 1.0)
