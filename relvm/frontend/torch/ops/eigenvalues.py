@@ -68,19 +68,33 @@ def _product(node: Node, x: _Parts, y: _Parts) -> _Parts:
 # ---- decompositions ----
 
 
+def _nan_where_failed(node: Node, parts: Sequence[Expr], failures: Expr) -> _Parts:
+    """Return tensors whose elements are NaN in the matrices or vectors that were not found.
+
+    failures: the number of values that were not found, for each matrix.
+    """
+    failed = node.emit(ops.not_equal(failures, 0))
+    batch = shape_of(failures)
+    found = []
+    for part in parts:
+        column = node.reshaped(failed, (*batch, *[1] * (len(shape_of(part)) - len(batch))))
+        found.append(node.emit(ops.where(column, node.number(math.nan, part.known_element_type), part)))
+    return found
+
+
 def _eigh(node: Node, matrix: _Parts, triangle: str, *, has_vectors: bool) -> tuple[Expr, _Parts]:
     """Return the eigenvalues and the eigenvectors of Hermitian matrices.   triangle: "L" or "U", which is read."""
     values, vectors, failures = decompositions.eigh(
         node.importer, matrix, is_lower=triangle.upper() == "L", has_vectors=has_vectors
     )
-    values, *vectors = decompositions.nan_where_failed(node.importer, [values, *vectors], failures)
+    values, *vectors = _nan_where_failed(node, [values, *vectors], failures)
     return values, vectors
 
 
 def _svd(node: Node, matrix: _Parts, *, has_vectors: bool, is_full: bool = False) -> tuple[_Parts, Expr, _Parts]:
     """Return U, the singular values and V*."""
     values, left, right, failures = decompositions.svd(node.importer, matrix, has_vectors=has_vectors, is_full=is_full)
-    values, *vectors = decompositions.nan_where_failed(node.importer, [values, *left, *right], failures)
+    values, *vectors = _nan_where_failed(node, [values, *left, *right], failures)
     return vectors[: len(left)], values, vectors[len(left) :]
 
 
@@ -139,7 +153,7 @@ def _svdvals(node: Node, A: Tensor, *, driver: str | None = None) -> Expr:
 def _linalg_eig(node: Node, self: Tensor) -> tuple[ComplexTensor, ComplexTensor]:
     """Returns NaN if an eigenvalue was not found."""
     values, _, vectors, failures = decompositions.eig(node.importer, _parts(node, self), has_left=False, has_right=True)
-    values, vectors = (decompositions.nan_where_failed(node.importer, each, failures) for each in (values, vectors))
+    values, vectors = (_nan_where_failed(node, each, failures) for each in (values, vectors))
     return ComplexTensor(*values), ComplexTensor(*vectors)
 
 
@@ -148,7 +162,7 @@ def _linalg_eig(node: Node, self: Tensor) -> tuple[ComplexTensor, ComplexTensor]
 def _linalg_eigvals(node: Node, self: Tensor) -> ComplexTensor:
     """Returns NaN if an eigenvalue was not found."""
     _, _, values, failures = decompositions.schur(node.importer, _parts(node, self), has_vectors=False)
-    return ComplexTensor(*decompositions.nan_where_failed(node.importer, values, failures))
+    return ComplexTensor(*_nan_where_failed(node, values, failures))
 
 
 # ---- ranks and pseudoinverses ----
