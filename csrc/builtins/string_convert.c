@@ -351,8 +351,8 @@ RVM_BUILTIN(string_of_number) {
   return status;
 }
 
-/* Stores a text as a number of the dtype in *number.  Fails with ARITHMETIC_ERROR, for element `index`, if the text is
-   not such a number. */
+/* Stores a text as a number of the dtype in *number.  Fails with ARITHMETIC_ERROR, which names element `index`, if
+   the text is not such a number. */
 static rvm_status read_number(rvm_machine *machine, rvm_text text, int64_t index, int32_t dtype, void *number,
                               rvm_value *error) {
   rvm_status status = rvm_spend(machine, NUMBER_COST + text.length / 8, error);

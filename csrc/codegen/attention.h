@@ -72,9 +72,9 @@ static inline void rvm_attention_few_scores(int64_t rows, int64_t keys, int64_t 
   }
 }
 
-/* Computes scores = q k' for `keys` keys.  k.row_stride or k.column_stride is 1, and scores_stride is a multiple of
-   RVM_TILE_STEP.  panel: memory for depth * columns elements, where `columns` is RVM_ATTENTION_PANEL or, if that is
-   less, the number of keys rounded up to a multiple of RVM_TILE_STEP. */
+/* Computes scores = q k' for `keys` keys.  q.column_stride is 1, k.row_stride or k.column_stride is 1, and
+   scores_stride is a multiple of RVM_TILE_STEP.  panel: memory for depth * columns elements.  `columns` is the smaller
+   of RVM_ATTENTION_PANEL and the number of keys rounded up to a multiple of RVM_TILE_STEP. */
 static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t depth, rvm_matrix q, rvm_matrix k,
                                         float *panel, float *scores, int64_t scores_stride) {
   if (rows < RVM_ATTENTION_FEW) {

@@ -1,9 +1,9 @@
-/* native_function.h: the header of generated routines, with one small function for each kind of statement.
+/* native_function.h: included by the C code that is generated for routines.  A routine is the lowered form of a
+   function, from which this C code is printed.  The header has one small function for each kind of statement.
 
    `ctx` is the machine.  `destination` is the register that receives an owned result, or NULL if the result is dropped.
-   `failure` is the result register of the routine, which receives the error.  Arguments of calls are borrowed.  Names
-   such as anylist_setitem in comments are statements of routines, the functions of the program before they are printed
-   as C.  Read native.h first. */
+   `failure` is the result register of the routine, which receives the error.  Arguments of calls are borrowed.  A name
+   such as anylist_setitem in a comment is the statement that the function implements.  Read native.h first. */
 #ifndef RELVM_NATIVE_FUNCTION_H
 #define RELVM_NATIVE_FUNCTION_H
 

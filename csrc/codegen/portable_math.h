@@ -215,8 +215,8 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 
 /* ---- powers and roots ---- */
 
-/* Returns x^y, given `power`, which is |x|^y: adds the sign, and replaces the result where x or y is zero, infinite or
-   NaN. */
+/* Returns x^y, given `power`, which is |x|^y.  Adds the sign of an odd power, returns NaN if x is negative and y is not
+   an integer, and replaces the result if |x| is 1 or if x or y is zero, infinite or NaN. */
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
   const double magnitude = fabs(x), half = 0.5 * y, largest = 0x1.fffffffffffffp1023;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;

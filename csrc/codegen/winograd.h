@@ -165,8 +165,8 @@ static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments
   }
 }
 
-/* Computes the same results as rvm_winograd_output, but directly by the definition of a convolution.  The weights g are
-   recovered from u = G g G'. */
+/* Computes what rvm_winograd_output computes, but directly by the definition of a convolution, for elements that are
+   too large for Winograd's algorithm.  The weights g are recovered from u = G g G'. */
 static RVM_NOINLINE void rvm_winograd_plain(const rvm_winograd_plain_arguments *args) {
   const rvm_winograd_plain_arguments a = *args;
   for (int64_t r = 0; r < a.rows; r++) {

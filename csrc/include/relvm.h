@@ -463,7 +463,7 @@ struct rvm_native_api;
 /* The symbol relvm_aot_library of an exported library. */
 typedef struct rvm_aot_library {
   int32_t abi_version; /* RVM_ABI_VERSION */
-  const char *cpu;     /* required processor features, in the format of native sections; NULL if unknown */
+  const char *cpu;     /* required processor features, such as "x86-64-v4 avx512vnni"; NULL if unknown */
   /* Connects the model to this runtime.  If a function is registered as "M.K", it replaces kernel K of model M. */
   void (*open)(const struct rvm_native_api *api);
   /* Runs the model after `open`.  The arguments are the tensors of the inputs, the outputs and the pools.  No other run
@@ -478,8 +478,8 @@ typedef struct rvm_aot_constant {
   const void *data; /* the elements, compact and row-major */
 } rvm_aot_constant;
 
-/* The type of relvm_aot_description, a symbol of an exported library, which states the source and the options of the
-   library.  The texts are UTF-8. */
+/* The source and the options of an exported library.  The library exports them as the symbol relvm_aot_description. The
+   texts are UTF-8. */
 typedef struct rvm_aot_description {
   const char *entry;   /* the name of the exported function */
   const char *config;  /* the options of the export, as JSON */

@@ -17,8 +17,8 @@ typedef struct rvm_kernel_level {
 
 /* Returns the best level that this processor supports.  Thread-safe. */
 const rvm_kernel_level *rvm_kernel_level_here(void);
-/* Returns the best level that this processor supports and that requires only features in `cpu`, a list like that of
-   rvm_cpu_missing.  If `cpu` is NULL, all features may be required.  Returns NULL if `cpu` names an unknown feature. */
+/* Returns the best level that this processor supports and that requires only features in `cpu`, a list as for
+   rvm_cpu_missing.  NULL allows all features.  Returns NULL if `cpu` names an unknown feature. */
 const rvm_kernel_level *rvm_kernel_level_within(const char *cpu);
 /* Returns the level whose fused multiply-adds round once and that requires no more than `level`.  Returns NULL if this
    build of the runtime has none (RVM_WITHOUT_EXACT_FMA). */

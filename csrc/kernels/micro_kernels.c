@@ -495,7 +495,7 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
   if (args.dst == args.src) return RVM_MICRO_DONE;
   for (int64_t offset = 0; offset < args.bytes; offset += RVM_MICRO_PORTION) {
     const int64_t bytes = min_i64(args.bytes - offset, RVM_MICRO_PORTION);
-    SPEND(bytes / 2); /* the work of a copy outside the cache, which is slow */
+    SPEND(bytes / 2); /* half a multiply-add for each byte, because a copy outside the cache is slow */
     memmove((char *)args.dst + offset, (const char *)args.src + offset, (size_t)bytes);
   }
   return RVM_MICRO_DONE;

@@ -46,7 +46,7 @@ typedef struct {
   char shares;               /* 1 if results may share the memory of arguments */
   char owning;               /* 1 while converting a result that must not use memory of the host */
   int depth;                 /* number of calls of relvm_enter without their relvm_leave */
-  long long entered;         /* the time, by rvm_clock_now(), until which run_time is complete, if depth > 0 */
+  long long entered;         /* if depth > 0: the time (rvm_clock_now) until which run_time is complete */
   long long run_time;        /* nanoseconds inside the machine since take_run_time, while needs_poll */
   long long converted_bytes; /* bytes of the current conversion, which count against max_bytes; -1: not counted */
 } Objects;

@@ -19,9 +19,11 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
 #include "system.h"
 
 enum {
-  PARTS_PER_THREAD = 4,      /* parts of a loop for each thread, at most; more than one balances the load */
-  STACK_BYTES = 4 << 20,     /* C stack of a worker */
-  WAKING_PARTS = 16,         /* least parts of the loops for which sleeping workers are woken, which takes 10 us */
+  PARTS_PER_THREAD = 4,  /* maximum number of parts of a loop per thread; several balance the load */
+  STACK_BYTES = 4 << 20, /* C stack of a worker */
+  /* A loop wakes sleeping workers, which takes 10 us, only if it and the loops shortly before it have at least this
+     many parts of least size. */
+  WAKING_PARTS = 16,
   SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
   SPINS_PER_LOOK = 64,       /* spins between two looks at the clock, while a worker waits for a loop */
   SPINS_PER_YIELD =

@@ -50,7 +50,7 @@ class CacheFile:
 def key_suffix(kind: str, name: str) -> bytes:
     """Return the bytes at the end of a cache file that state its key.
 
-    A file whose name was changed is therefore not used.   kind, name: as for `write`.
+    `read` compares them with the name of the file, so it does not use a renamed file.   kind, name: as for `write`.
     """
     return f"\nrelvm cache: {kind} {name}\n".encode()
 
@@ -78,10 +78,9 @@ def record_use(kind: str, name: str) -> None:
 def write(kind: str, name: str, content: bytes | memoryview) -> None:
     """Write a cache file atomically, unless `content` is larger than the limit on the total size.
 
-    Errors are ignored, because a read-only home directory must not make a build fail.
+    An OSError is ignored, because a read-only home directory must not make a build fail.
 
     kind: "compiled" for objects and libraries, "builds" for executables, or "peaks" for the peak rates of machines.
-    The folder "claims" contains the locks of build processes.
     name: a digest of everything that determines the contents.
     """
     limit = limit_bytes()

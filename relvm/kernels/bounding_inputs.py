@@ -33,9 +33,9 @@ _Names = frozenset[str]
 def bounding_inputs(kernel: Kernel) -> tuple[int, ...]:
     """Return the numbers of the inputs whose elements can affect which memory the kernel accesses.
 
-    Memory accesses depend on indices, bounds of loops, and scalar arguments of C functions.  An element affects them if
-    one of these contains the element, or a variable or an array that depends on it.  A variable that is assigned in a
-    branch or a loop also depends on the condition or the bounds.
+    Memory accesses depend on indices, bounds of loops, and scalar arguments of C functions.  An element affects an
+    access if an index, a bound or an argument contains the element, or a variable or an array that depends on it.  A
+    variable that is assigned in a branch or a loop also depends on the condition or the bounds.
     """
     flow = _DataFlow()
     flow.visit(kernel.body, frozenset())

@@ -156,15 +156,16 @@ class Comparison(Displayed):
         return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
 
 
-def _fitting(rows: list[tuple[str, ...]], columns: int) -> list[str]:
-    """Return the lines of a table of the given width.
+def _fitting(rows: list[tuple[str, ...]], width: int) -> list[str]:
+    """Return the lines of a table that is at most `width` characters wide, if possible.
 
-    If the table is too wide, the last column is omitted.  If it is still too wide, the second column is shortened.
+    If the table is too wide, the last column is omitted.  If it is still too wide, the second column is shortened, to
+    `_LEAST` characters at least.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) + 2 * (len(widths) - 1) > columns:
+    if sum(widths) + 2 * (len(widths) - 1) > width:
         rows = [row[:-1] for row in rows]
-        longest = max(columns - sum(widths) + widths[-1] + widths[1] - 2 * (len(widths) - 2), _LEAST)
+        longest = max(width - sum(widths) + widths[-1] + widths[1] - 2 * (len(widths) - 2), _LEAST)
         rows = [(row[0], _shortened(row[1], longest), *row[2:]) for row in rows]
     return text_table(rows, left=range(len(rows[0])))
 

@@ -40,7 +40,10 @@ def eigh(
 def svd(
     importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool, is_full: bool
 ) -> tuple[Expr, Parts, Parts, Expr]:
-    """Return the singular values, U and V*, if any, and the failures of `singular_value_kernel`."""
+    """Return the singular values, U and V*, and the failures of `singular_value_kernel`.
+
+    U and V* are lists of the parts of a complex matrix, or of one matrix.  Without `has_vectors`, they are empty.
+    """
     matrix = _matrices(importer, matrix, is_square=False)
     shape = matrix[0].tensor_type.known_shape
     if shape[-1] != shape[-2] and not all(isinstance(dim, int) for dim in shape[-2:]):

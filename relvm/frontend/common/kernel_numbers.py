@@ -221,7 +221,7 @@ def eliminate_column(
 ) -> Reflection:
     """Return the reflection that eliminates the elements of a column below the row `first`.
 
-    Its vector, without the first element, replaces these elements, and its factor is stored in taus[column].
+    The vector of the reflection, without its first element, replaces these elements.  tau is stored in taus[column].
     """
     found = eliminate(k, matrix, lambda row: (*place, row, column), first, size(matrix[0].shape[-2]))
     store(k, taus, (*place, column), found.tau)

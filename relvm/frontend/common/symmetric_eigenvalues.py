@@ -558,7 +558,7 @@ def _chase_up(
     low: Scalar,
     high: Scalar,
 ) -> None:
-    """Rotate columns so that the last element above the diagonal vanishes, where the last diagonal element is 0."""
+    """Rotate columns so that the element above the last diagonal element, which is 0, also becomes 0."""
     d, e = diagonals
     k.store(d, (*place, high), _ZERO)
     f = k.variable("f", e[(*place, high - 1)])
@@ -584,7 +584,7 @@ def _chase_down(
     null: Scalar,
     high: Scalar,
 ) -> None:
-    """Rotate rows so that the element beside a diagonal element that is 0 vanishes.   null: the row of this element."""
+    """Rotate rows so that the element to the right of the diagonal element in row `null` becomes 0, as that one is."""
     d, e = diagonals
     k.store(d, (*place, null), _ZERO)
     f = k.variable("f", e[(*place, null)])

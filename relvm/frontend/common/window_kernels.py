@@ -124,12 +124,12 @@ class Window:
                 inside = inside.logical_and(remainder(position, base).eq(0))
                 position = quotient(position, base)
             place.append(k.let("at", position))
-            if not self._is_always_inside(axis, extent):
+            if not self._is_always_inside(axis):
                 inside = inside.logical_and(is_inside(place[-1], extent))
         return tuple(place), inside
 
-    def _is_always_inside(self, axis: int, extent: AnyDim) -> bool:
-        """Return whether no window contains padding along an axis."""
+    def _is_always_inside(self, axis: int) -> bool:
+        """Return whether an axis has no padding and no gaps of a base dilation, which windows could contain."""
         low, high = self.padding[axis]
         return low <= 0 and high <= 0 and self.base_dilations[axis] == 1
 

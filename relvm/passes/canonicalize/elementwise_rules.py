@@ -83,7 +83,7 @@ def uniform_argument(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _uniform_element(arg: Expr) -> Constant | None:
-    """Return the element of a constant with several elements that all have the same bits, otherwise None."""
+    """Return the element of `arg` if it is a constant with several elements that all have the same bits, or None."""
     if not isinstance(arg, Constant) or arg.value.size < 2 or arg.value.dtype.itemsize not in (1, 2, 4, 8):
         return None
     if arg.value.dtype.hasobject:
