@@ -584,7 +584,7 @@ def _chase_down(
     null: Scalar,
     high: Scalar,
 ) -> None:
-    """Rotate rows so that the element to the right of the diagonal element in row `null` becomes 0, as that one is."""
+    """Given that the diagonal element in row `null` is 0, rotate rows so that the element to its right becomes 0."""
     d, e = diagonals
     k.store(d, (*place, null), _ZERO)
     f = k.variable("f", e[(*place, null)])
