@@ -503,7 +503,7 @@ class Importer(SizeContext):
             define(positional, named)
         except RelvmShapeError as error:
             shape = self._broadcast_shape(graph, node)
-            if shape is None or "does not broadcast" not in str(error):
+            if shape is None or error.unproven is None:
                 raise
             define(
                 [self._broadcastable(value, shape) for value in positional],
