@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relvm.frontend.torch.guards import claim_of_guard
+from relvm.frontend.torch.sizes import seems_one
 from relvm.ir.symbolic import AnyDim, dim_var
 
 N, M = dim_var("n"), dim_var("m")
@@ -53,3 +54,11 @@ def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim
 def test_functions_of_sizes() -> None:
     found = claim_of_guard("torch.sym_max(1, L['x'].size()[0]) == L['x'].size()[0]", size_of)
     assert found is not None and found[0] == "equal" and found[2] == N
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1, True), (N, False), ((N + 1) // N, True), (N // 64, False), (N // (N // 2048), False)],
+)
+def test_sizes_that_are_always_one_are_found_by_samples(size: AnyDim, expected: bool) -> None:
+    assert seems_one(size) == expected

@@ -20,7 +20,7 @@ _SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assume
 _LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
 
 
-_SAMPLES = (5, 12, 64)  # sizes at which an expression is evaluated
+_SAMPLES = (64, 100, 1025)  # sizes at which an expression is evaluated
 
 
 class SizeContext(ImportContext):
@@ -162,8 +162,11 @@ def _plain_int(value: Any) -> int:
 
 
 def seems_one(dim: AnyDim) -> bool:
-    """Return whether a size is 1 for a few values of its variables."""
-    return all(evaluate_with(dim, lambda _, value=value: value) == 1 for value in _SAMPLES)  # type: ignore[misc]
+    """Return whether a size is 1 for a few values of its variables, without a division by 0."""
+    try:
+        return all(evaluate_with(dim, lambda _, value=value: value) == 1 for value in _SAMPLES)  # type: ignore[misc]
+    except ZeroDivisionError:
+        return False
 
 
 def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: AnyDim) -> AnyDim | None:
