@@ -178,7 +178,7 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
   const uint32_t destination = instruction[1], row = instruction[2], count = instruction[3];
   const uint32_t *arguments = instruction + 4, *next = arguments + count;
   int is_typed = !RVM_IS_SELECTIVE;
-  is_typed &= function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never false: a test needs 256 MB */
+  is_typed &= function->registers <= MAX_VALUES && d->literal_count < MAX_VALUES; /* never: false only for 256 MB */
   is_typed &= is_scalar(types[destination]) && rvm_argument_kind(arguments[0]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count && !RVM_IS_SELECTIVE; i++)
     is_typed &= rvm_argument_type(d->executable, types, arguments[i]) == rvm_scalar_operand_type(row, i);
