@@ -164,8 +164,8 @@ static void grow(int32_t count) {
 }
 
 /* Runs a loop in parts of `step` iterations on the calling thread and at most `helpers` workers, and returns when all
-   parts have ended. */
-static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64_t count, int64_t step) {
+   parts have ended.  wakes: whether sleeping workers are woken. */
+static void run_shared(int32_t helpers, int wakes, rvm_part part, const void *shared, int64_t count, int64_t step) {
   pool.part = part;
   pool.shared = shared;
   pool.total = count;
@@ -175,7 +175,7 @@ static void run_shared(int32_t helpers, rvm_part part, const void *shared, int64
   uint64_t number = LOOP(atomic_load(&pool.gate)) + 1;
   if (number >> 32) number = 1; /* 0 is reserved: a new worker counts loop 0 as done */
   atomic_store(&pool.gate, number << 32 | (uint64_t)helpers * ONE_OPENING);
-  wake_all();
+  if (wakes) wake_all();
   take_parts();
   uint64_t gate = atomic_load(&pool.gate);
   while (!atomic_compare_exchange_weak(&pool.gate, &gate, gate - OPENINGS(gate))) continue;
@@ -216,8 +216,10 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
   threads = useful_threads(threads, count, grain);
   grow(threads - 1);
   if (threads - 1 > pool.count) threads = pool.count + 1;
-  if (threads > 1 && (atomic_load(&pool.asleep) == 0 || is_worth_waking(count, grain)))
-    run_shared(threads - 1, part, shared, count, part_size(threads, count, grain));
+  const int32_t helpers = threads - 1, awake = pool.count - atomic_load(&pool.asleep);
+  const int wakes = awake < helpers && is_worth_waking(count, grain);
+  if (helpers > 0 && (awake > 0 || wakes))
+    run_shared(helpers, wakes, part, shared, count, part_size(threads, count, grain));
   else
     part(shared, 0, count);
   rvm_mutex_unlock(&pool.owner);
