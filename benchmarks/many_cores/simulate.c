@@ -4,9 +4,9 @@
        simulate MODEL.rvm RUNS HANDOVER [INPUT.npy | NUMBER]...
 
    Runs the function main.  HANDOVER is the nanoseconds after which a core can write a cache line that another core has
-   written.  The parallel loops of a simulated run are divided as the thread pool divides them for N
-   threads.  Their parts run one after the other on one thread, and each is timed.  Then `loop_time` computes when N
-   threads would have finished them.  The program prints a line for each run, with times in nanoseconds:
+   written.  The parallel loops of a simulated run are divided as the thread pool divides them for N threads.  Their
+   parts run one after the other on one thread, and each is timed.  Then `loop_time` computes when N threads would have
+   finished them.  The program prints a line for each run, with times in nanoseconds:
 
        measured THREADS TIME
        simulated THREADS TIME SERIAL EVEN LISTED LOOPS
@@ -149,7 +149,7 @@ static rvm_status simulate(rvm_machine *machine, int32_t function, const rvm_val
 
 static rvm_status run_model(rvm_executable *executable, int runs, char **texts, int32_t count, rvm_value *error) {
   rvm_value arguments[MAX_ARGUMENTS];
-  const rvm_machine_options options = {.threads = 2}; /* more than one, so that kernels call rvm_workers_run */
+  const rvm_machine_options options = {.threads = 2}; /* more than one, so that kernel bytecode divides its loops */
   rvm_machine *machine;
   int32_t parsed = 0;
   const int32_t function = rvm_executable_find(executable, "main");

@@ -93,13 +93,12 @@ static int leave_processor(void) {
 /* Waits until the worker may join a loop other than number `done`, or must end.  Spins first, because loops often
    follow each other quickly. */
 static void await_loop(uint32_t done) {
-  int64_t start = rvm_clock_now();
-  if (leave_processor()) do {
-      for (int32_t i = 0; i < SPINS_PER_LOOK; i++) {
-        if (has_loop(done) || atomic_load_explicit(&pool.ends, memory_order_relaxed)) return;
-        relax();
-      }
-    } while (rvm_clock_now() - start < SPIN_NANOSECONDS);
+  const int64_t start = rvm_clock_now();
+  for (int may_spin = leave_processor(); may_spin; may_spin = rvm_clock_now() - start < SPIN_NANOSECONDS)
+    for (int32_t i = 0; i < SPINS_PER_LOOK; i++) {
+      if (has_loop(done) || atomic_load_explicit(&pool.ends, memory_order_relaxed)) return;
+      relax();
+    }
   rvm_mutex_lock(&pool.sleep_lock);
   atomic_fetch_add(&pool.asleep, 1);
   while (!has_loop(done) && !atomic_load(&pool.ends)) rvm_condition_wait(&pool.wake, &pool.sleep_lock);
@@ -195,7 +194,7 @@ static int is_worth_waking(int64_t count, int64_t grain) {
   return grain == 1 || pool.parts_alone >= WAKING_PARTS;
 }
 
-/* Returns how many threads share a loop of `count` iterations, of which at most `threads` are available. */
+/* Returns how many threads can share a loop of `count` iterations in parts of at least `grain`: at most `threads`. */
 static int32_t useful_threads(int32_t threads, int64_t count, int64_t grain) {
   return count / grain < threads ? (int32_t)(count / grain) : threads;
 }

@@ -57,7 +57,7 @@ typedef struct reader {
   int32_t count;
 } reader;
 
-/* Reads a factor, of which both words must exist, and returns the size of the axis that it names.  Returns NaN if there
+/* Reads the two words of a factor, which must exist, and returns the size of the axis that they name, or NaN if there
    is no such axis. */
 static double read_factor(reader *code) {
   int64_t argument = *code->next++, axis = *code->next++;

@@ -32,7 +32,8 @@ from relvm.tables import micro_kernel_arguments
 
 # The goals of a kernel.  "memory": little memory.  "size": little code and little memory.
 FAVOURS = ("memory", "speed", "size")
-_PART_WORK = 16_000  # minimum work of a part of a parallel loop: 2 microseconds, many times the cost of starting a part
+# The minimum work of a part of a parallel loop: 2 microseconds, several times the cost of starting a part.
+_PART_WORK = 16_000
 
 
 @dataclass

@@ -100,8 +100,9 @@ def _trees(
         most = max(min(most, x.shape[0]), 1)
     parts = k.let("parts", (rows + (most - 1)) / most)
     # The parts are nearly equal, so that threads can share them: whole vectors of rows, and at most `most` rows.
-    even = (rows + maximum(parts - 1, 0)) / maximum(parts, 1)
-    part_rows = k.let("part_rows", minimum((even + (_VECTOR_ROWS - 1)) / _VECTOR_ROWS * _VECTOR_ROWS, most))
+    divisor = maximum(parts, 1)
+    vectors = ((rows + (divisor - 1)) / divisor + (_VECTOR_ROWS - 1)) / _VECTOR_ROWS
+    part_rows = k.let("part_rows", minimum(vectors * _VECTOR_ROWS, most))
     tree_count = -(-trees // blocks)
     work = minimum(rows, most) * (tree_count * (steps * _STEP_WORK + targets) + used)
     suffix = "f64" if x.dtype is F64 else "f32"

@@ -95,6 +95,14 @@ def tridiagonal(importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bo
     return results[:count], results[count], results[count + 1], results[count + 2 :]
 
 
+def adjoint(importer: ModuleContext, matrix: Sequence[Expr]) -> Parts:
+    """Return the conjugate transpose of matrices: one tensor, or the real and the imaginary part of complex ones."""
+    rank = len(matrix[0].tensor_type.known_shape)
+    axes = (*range(rank - 2), rank - 1, rank - 2)
+    real, *imaginary = [importer.emit(ops.transpose(part, perm=axes)) for part in matrix]
+    return [real, *(importer.emit(ops.negative(part)) for part in imaginary)]
+
+
 def square_size(matrix: Sequence[Expr]) -> AnyDim:
     """Return the number of columns of square matrices, or the number of rows if only this is known.
 

@@ -152,16 +152,23 @@ def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
     Source: LAPACK, geqr2.
     """
     k = KernelBuilder()
-    shape = matrix[0].known_shape
-    count = dim_op("min", shape[-2], shape[-1])
-    factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
-    a = buffers("a", matrix)
-    outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
-    for source, out in zip(a, outs, strict=True):
-        copy(k, source, out)
+    a, outs, taus = _factored(k, matrix)
     with loops(k, outs[0].shape[:-2]) as place, k.loop(size(taus[0].shape[-1]), name="step") as step:
         _eliminate_step(k, outs, taus, place, step)
     return KernelDef(name, tuple(a), (*outs, *taus), k.finish())
+
+
+def _factored(k: KernelBuilder, matrix: Sequence[TensorType]) -> tuple[list[Buffer], list[Buffer], list[Buffer]]:
+    """Return the buffers of a matrix, of its packed QR decomposition and of the factors of the reflectors.
+
+    The decomposition begins as a copy of the matrix.   matrix: as for `householder_kernel`.
+    """
+    shape = matrix[0].known_shape
+    factor = [TensorType(each.dtype, (*shape[:-2], dim_op("min", shape[-2], shape[-1]))) for each in matrix]
+    a, outs, taus = buffers("a", matrix), buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
+    for source, out in zip(a, outs, strict=True):
+        copy(k, source, out)
+    return a, outs, taus
 
 
 def _eliminate_step(
@@ -189,16 +196,11 @@ def pivoted_householder_kernel(name: str, matrix: Sequence[TensorType], pivots: 
     Source: LAPACK, geqp3.
     """
     k = KernelBuilder()
-    shape = matrix[0].known_shape
-    count = dim_op("min", shape[-2], shape[-1])
-    factor = [TensorType(each.dtype, (*shape[:-2], count)) for each in matrix]
-    a, (given,) = buffers("a", matrix), buffers("pivots", [pivots])
-    outs, taus = buffers("out", matrix, is_output=True), buffers("tau", factor, is_output=True)
+    a, outs, taus = _factored(k, matrix)
+    (given,) = buffers("pivots", [pivots])
     order = Buffer("order", I64, outs[0].shape[:-2] + outs[0].shape[-1:], True)
     rows, columns = (size(extent) for extent in outs[0].shape[-2:])
     zero = Literal(0.0, outs[0].dtype)
-    for source, out in zip(a, outs, strict=True):
-        copy(k, source, out)
 
     def exchange(place: Sequence[Scalar], first: Scalar, second: Scalar) -> None:
         held = k.let("held", order[(*place, first)])

@@ -161,10 +161,15 @@ def _plain_int(value: Any) -> int:
     return value
 
 
+def _with_all(dim: AnyDim, value: int) -> AnyDim:
+    """Return a size for which all variables have the same value."""
+    return evaluate_with(dim, lambda _: value)
+
+
 def seems_one(dim: AnyDim) -> bool:
     """Return whether a size is 1 for a few values of its variables, without a division by 0."""
     try:
-        return all(evaluate_with(dim, lambda _, value=value: value) == 1 for value in _SAMPLES)  # type: ignore[misc]
+        return all(_with_all(dim, value) == 1 for value in _SAMPLES)
     except ZeroDivisionError:
         return False
 

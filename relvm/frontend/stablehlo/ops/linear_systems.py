@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError
-from relvm.frontend.common.decompositions import square, square_size
+from relvm.frontend.common.decompositions import adjoint, square, square_size
 from relvm.frontend.common.linear_systems import (
     TriangularSystem,
     cholesky_kernel,
@@ -128,7 +127,7 @@ def reflected(node: Node) -> Expr:
     node.expect_operands(3)
     matrix, factors, target = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
     is_left, is_adjoint = (bool(setting(node, name)) for name in ("left", "transpose"))
-    target = target if is_left else _adjoint(node, target)
+    target = target if is_left else adjoint(node.importer, target)
     types = [x.tensor_type for x in target]
     kernel = reflections_kernel(
         node.importer.unique_name("reflections"),
@@ -138,15 +137,8 @@ def reflected(node: Node) -> Expr:
         is_adjoint=is_adjoint == is_left,  # c Q is the adjoint of Q* c*
     )
     found = [node.emit(x) for x in node.as_tuple(node.call_kernel(kernel, [*matrix, *factors, *target], types))]
-    found = found if is_left else _adjoint(node, found)
+    found = found if is_left else adjoint(node.importer, found)
     return regrouped(node, [node.operation.results[0].type], found)[0]
-
-
-def _adjoint(node: Node, parts: Sequence[Expr]) -> list[Expr]:
-    rank = len(parts[0].tensor_type.known_shape)
-    axes = (*range(rank - 2), rank - 1, rank - 2)
-    real, *rest = [node.emit(ops.transpose(part, perm=axes)) for part in parts]
-    return [real, *(node.emit(ops.negative(part)) for part in rest)]
 
 
 def solved_tridiagonal(node: Node) -> tuple[list[Expr], Expr]:

@@ -45,14 +45,6 @@ def _nothing(node: Node, like: _Parts) -> Tensor:
     return _whole([node.full(0, (0,), part.known_element_type) for part in like])
 
 
-def _adjoint(node: Node, parts: _Parts) -> _Parts:
-    """Return the conjugate transpose of matrices."""
-    rank = len(shape_of(parts[0]))
-    order = (*range(rank - 2), rank - 1, rank - 2)
-    real, *imaginary = (node.emit(ops.transpose(part, perm=order)) for part in parts)
-    return [real, *(node.emit(ops.negative(part)) for part in imaginary)]
-
-
 def _product(node: Node, x: _Parts, y: _Parts) -> _Parts:
     """Return the product of matrices.   x, y: both real, or both complex."""
 
@@ -200,11 +192,11 @@ def _pinv(node: Node, self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Te
     if hermitian:
         values, vectors = _eigh(node, matrix, "L", has_vectors=True)
         sizes = node.emit(ops.abs(values))
-        left, right = vectors, _adjoint(node, vectors)
+        left, right = vectors, decompositions.adjoint(node.importer, vectors)
     else:
         first, values, last = _svd(node, matrix, has_vectors=True)
         sizes = values
-        left, right = _adjoint(node, last), _adjoint(node, first)
+        left, right = decompositions.adjoint(node.importer, last), decompositions.adjoint(node.importer, first)
     size = rows if rows == columns else max(known_int(each, "the size of a matrix") for each in (rows, columns))
     kept = ops.greater(sizes, _limit(node, sizes, size, atol, rtol))
     inverses = node.emit(ops.where(kept, ops.reciprocal(values), node.number(0, values.known_element_type)))
