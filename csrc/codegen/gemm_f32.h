@@ -82,6 +82,8 @@ enum { RVM_VECTOR_REGISTERS = 32 };
 enum { RVM_VECTOR_REGISTERS = 16 };
 #endif
 
+enum { RVM_GEMV_ROWS = 4 }; /* rows of the matrix that rvm_gemv_f32 adds in one pass over the sums */
+
 #ifdef RVM_SCALAR
 typedef float rvm_lanes;
 #else
@@ -236,7 +238,64 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
 RVM_DEFINE_TILES(rvm_tile_f32, rvm_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
                  (int64_t)sizeof(float) * args->a_row_stride)
 
+/* Returns the sums plus the products of `left` and columns [j, j + RVM_LANES) of the first `rows` rows of b.  `rows` is
+   a constant. */
+static inline RVM_ALWAYS_INLINE rvm_lanes rvm_add_gemv_products(rvm_lanes sums, const float *left, int rows,
+                                                                const float *b, int64_t b_stride, int64_t j) {
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) sums = rvm_fma_lanes(left[r], *(const rvm_lanes *)(b + r * b_stride + j), sums);
+  return sums;
+}
+
+/* Adds the products of a[p .. p + rows) and these rows of b to the sums, of which `end` contains the last RVM_LANES.
+   `rows` and `begins` are constants.  If `begins`, the sums are 0 before, whatever is in memory. */
+static inline RVM_ALWAYS_INLINE void rvm_add_gemv_rows(const rvm_gemv_f32_arguments *args, int64_t p, int rows,
+                                                       int begins, rvm_lanes *end) {
+  const int64_t b_stride = args->b_stride, last = args->columns - RVM_LANES;
+  const float *const b = args->b + p * b_stride;
+  float left[RVM_GEMV_ROWS];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++) left[r] = args->a[p + r];
+  for (int64_t j = 0; j < last; j += RVM_LANES) {
+    rvm_lanes *const sums = (rvm_lanes *)(args->sums + j);
+    *sums = rvm_add_gemv_products(begins ? (rvm_lanes){0} : *sums, left, rows, b, b_stride, j);
+  }
+  *end = rvm_add_gemv_products(*end, left, rows, b, b_stride, last);
+}
+
+/* rvm_gemv_f32(args) multiplies the vector a by the matrix b: it computes the sum over p < depth of a[p] * b[p *
+   b_stride + j], in order of p, like a row of rvm_tile_f32.  Stores the sum in sums[j], or adds it if `accumulates`.
+   Reads b in memory order, because reading a large matrix takes most of the time. */
+static inline RVM_ALWAYS_INLINE void rvm_gemv_f32(const rvm_gemv_f32_arguments *args) {
+  const int64_t columns = args->columns, depth = args->depth, last = columns - RVM_LANES;
+  const int accumulates = args->accumulates != 0;
+  if (last < 0 || depth < RVM_GEMV_ROWS) {
+    for (int64_t j = 0; j < columns && !accumulates; j++) args->sums[j] = 0;
+    for (int64_t p = 0; p < depth; p++)
+      for (int64_t j = 0; j < columns; j++)
+        args->sums[j] = RVM_FMA_F32(args->a[p], args->b[p * args->b_stride + j], args->sums[j]);
+    return;
+  }
+  /* The last RVM_LANES columns may overlap those before them, so their sums are in memory only at the end. */
+  rvm_lanes end = {0};
+  if (accumulates) end = *(const rvm_lanes *)(args->sums + last);
+  int64_t p = 0;
+  if (!accumulates) {
+    rvm_add_gemv_rows(args, 0, RVM_GEMV_ROWS, 1, &end);
+    p = RVM_GEMV_ROWS;
+  }
+  for (; p + RVM_GEMV_ROWS <= depth; p += RVM_GEMV_ROWS) rvm_add_gemv_rows(args, p, RVM_GEMV_ROWS, 0, &end);
+  for (; p < depth; p++) rvm_add_gemv_rows(args, p, 1, 0, &end);
+  *(rvm_lanes *)(args->sums + last) = end;
+}
+
 #else /* a C compiler without vector extensions */
+
+static inline RVM_UNUSED void rvm_gemv_f32(const rvm_gemv_f32_arguments *args) {
+  for (int64_t j = 0; j < args->columns && !args->accumulates; j++) args->sums[j] = 0;
+  for (int64_t p = 0; p < args->depth; p++)
+    for (int64_t j = 0; j < args->columns; j++) args->sums[j] += args->a[p] * args->b[p * args->b_stride + j];
+}
 
 static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
   for (int64_t r = 0; r < args->rows; r++) {

@@ -137,6 +137,30 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
   return RVM_MICRO_DONE;
 }
 
+static int run_rvm_gemv_f32(rvm_gemv_f32_arguments args, const rvm_gemv_f32_buffers *buffers,
+                            const rvm_micro_watch *watch) {
+  const int64_t columns = args.columns, depth = args.depth;
+  EXPECT_RANGE(a, 0, columns > 0 ? depth : 0);
+  EXPECT_RANGE(b, 0, columns > 0 && depth > 0 ? last_offset(depth, args.b_stride) + columns : 0);
+  EXPECT_RANGE(sums, 0, columns);
+  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
+    rvm_gemv_f32_arguments part = args;
+    part.columns = min_i64(columns - j, TILE_COLUMNS);
+    part.sums = args.sums + j;
+    const int64_t most_depth = portion_size(part.columns, RVM_GEMV_ROWS);
+    /* One iteration even if depth is 0: unless `accumulates`, the sums become 0. */
+    for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
+      part.depth = min_i64(depth - p, most_depth);
+      part.a = args.a + p;
+      part.b = args.b + p * args.b_stride + j;
+      part.accumulates = p > 0 || args.accumulates != 0;
+      SPEND(part.columns * (part.depth + 1));
+      rvm_gemv_f32(&part);
+    }
+  }
+  return RVM_MICRO_DONE;
+}
+
 /* A copy of some offsets, with their minimum and maximum.  The originals may be overwritten after the check, by the
    micro-kernel itself or by another thread. */
 typedef struct offsets {

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from relvm.ir.dtypes import I64
-from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
@@ -15,10 +15,12 @@ from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import (
+    STEP,
     Counters,
     Lhs,
     PackOnTheFly,
     Prepacked,
+    batch_indices,
     gemm,
     pack_from_column_major,
     pack_from_row_major,
@@ -32,6 +34,7 @@ from relvm.kernels.plain_loops import Factors, multiply_plainly
 
 Shape = tuple[AnyDim, ...]
 
+_BLOCK = 512  # columns that a product of one row computes together
 _FEW = 4  # if `a` has fewer rows, a transposed matrix b is read in place instead of packed
 
 
@@ -66,6 +69,8 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
         return matrix, copied, lambda i, j: indices(counters, i, j)
 
     reads_in_place = transpose_b and isinstance(rows, int) and rows < _FEW
+    is_narrow = isinstance(columns, int) and columns < STEP
+    is_gemv = rows == 1 and not transpose_b and not is_narrow and result.dtype == F32
     if k.is_small and not reads_in_place:
 
         def plain_operands(counters: tuple[Scalar, ...]) -> tuple[Callable[[Scalar, Scalar], Factors], Counters]:
@@ -78,6 +83,9 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
             return factors, lambda i, j: indices(counters, i, j)
 
         multiply_plainly(k, batch, sizes, result, plain_operands)
+        return
+    if is_gemv:
+        _gemv(k, batch, (columns_, depth_), starts, b, result, indices)
         return
     if not reads_in_place:
         gemm(k, batch, sizes, width, result, operands)
@@ -105,6 +113,45 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
         with k.loop(depth, name="p", simd=True, reduce=[("add", total)]) as p:
             k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
         result.store(k, indices(i, j), total)
+
+
+def _gemv(
+    k: KernelBuilder,
+    batch: Shape,
+    sizes: tuple[Scalar, Scalar],
+    starts: Callable[[tuple[Scalar, ...]], tuple[Lhs, Scalar]],
+    b: Buffer,
+    result: Epilogue,
+    indices: Callable[[tuple[Scalar, ...], Scalar, Scalar], tuple[Scalar, ...]],
+) -> None:
+    """Generate a batch of products of one row and a matrix, which is read in memory order, without packing.
+
+    batch: the batch dimensions.
+    sizes: the number of columns of the matrix, and the number of its rows.
+    starts(counters): returns the row, and the flat position in b at which the matrix of a batch element begins.
+    indices(counters, 0, j): returns the indices in `result` for column j of a batch element.
+    """
+    columns, depth = sizes
+    blocks = k.let("blocks", (columns + (_BLOCK - 1)) / _BLOCK)
+    with k.parallel(blocks * k.size(tuple(batch)), depth * _BLOCK) as (first, last):
+        sums = k.allocate("sums", result.dtype, (_BLOCK,))
+        with k.loop(last, start=first, name="number") as number:
+            counters = batch_indices(k, number / blocks, batch)
+            row, at_b = starts(counters)
+            column = k.let("column", number % blocks * _BLOCK)
+            count = k.let("count", minimum(columns - column, _BLOCK))
+            k.invoke(
+                "rvm_gemv_f32",
+                columns=count,
+                depth=depth,
+                a=Address(row.buffer, row.start),
+                b=Address(b, at_b + column),
+                b_stride=columns,
+                sums=Address(sums, Literal(0, I64)),
+                accumulates=0,
+            )
+            with k.loop(count, name="j", simd=True) as j:
+                result.store(k, indices(counters, Literal(0, I64), column + j), sums[j])
 
 
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:

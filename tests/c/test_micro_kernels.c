@@ -127,6 +127,9 @@ static const call calls[] = {
     {"rvm_trees_f32", "wwSSSwwSqSSFSSSwww", {200, 200 * 4, 200, 3, 4000, 4000, 4000, 10, 7, 7, 5, 2, 1, 0, 0, 0, 0, 0}},
     {"rvm_trees_f64", "qqSSSwwSqSSFSSSwwq", {17, 17 * 4, 17, 3, 5, 5, 5, 4, 2 * 7, 7, 5, 0, 1, 0, 0, 0, 0, 0}},
     {"rvm_trees_f64", "qqSSSwwSqSSFSSSwwq", {2 * 3, 2 * 2, 2, 1, 20, 20, 20, 2, 2 * 3, 3, 4, 2, 3, 2, 4, 3, 4, 4}},
+    {"rvm_gemv_f32", "SSwwSwF", {21, 7, 7, 6 * 30 + 21, 30, 21, 1}},
+    {"rvm_gemv_f32", "SSwwSwF", {5000, 600, 600, 599 * 5000 + 5000, 5000, 5000, 0}},
+    {"rvm_gemv_f32", "SSwwSwF", {4, 0, 0, 0, 0, 4, 0}},
     {"rvm_multiply_adds", "wSff", {192, 3, 1, 1}},
     {"rvm_multiply_adds", "wSff", {192, 30000, 0, 1}},
 };

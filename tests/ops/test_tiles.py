@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.modes import run_everywhere
+from support.aot_export import BOUND
+from support.modes import machines, run_everywhere
 
 from relvm.frontend.text import parse_module
 
@@ -17,7 +18,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("rows", [5, 13])
+@pytest.mark.parametrize("rows", [1, 5, 13])
 def test_a_product_of_any_width(columns: int, rows: int) -> None:
     """The bias is one number for each row, and is loaded with a step of 0 along the row."""
     x, w, b = numbers(rows, 9), numbers(9, columns), numbers(rows, 1)
@@ -27,6 +28,32 @@ def test_a_product_of_any_width(columns: int, rows: int) -> None:
     for text in (fixed, any_size):
         result = run_everywhere(parse_module(text), x, w, b)
         assert np.array_equal(np.asarray(result), np.maximum(x @ w + b, 0))
+
+
+@pytest.mark.parametrize(("depth", "columns"), [(3, 40), (4, 16), (7, 1030), (21, 515), (600, 17)])
+def test_one_row_has_the_bits_of_a_row_in_a_batch(depth: int, columns: int) -> None:
+    """A product of one row reads the matrix in memory order, and others copy it to panels."""
+    x, w = RANDOM.standard_normal((2, depth), np.float32), RANDOM.standard_normal((3, depth, columns), np.float32)
+    for batch, matrix in (("", w[0]), ("3, ", w)):
+        first_rows = set()
+        for rows in (1, 2):
+            text = f"""def main(x: f32[{rows}, {depth}], w: f32[{batch}{depth}, {columns}]) ->
+              f32[{batch}{rows}, {columns}] {{ return matmul(x, w) }}"""
+            for machine in machines(parse_module(text), [("bytecode", "c"), ("bytecode", "bytecode")]).values():
+                first_rows.add(machine["main"](x[:rows], matrix).numpy()[..., 0, :].tobytes())
+        assert len(first_rows) == 1
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i32", "f64"])
+@pytest.mark.parametrize(("depth", "columns"), [(16, 16), (15, 47), (37, 70), (600, 33)])
+def test_a_transposed_matrix_of_any_size(depth: int, columns: int, dtype: str) -> None:
+    """Blocks of 16 x 16 elements of 32 bits are transposed in registers, and the rest is copied in loops."""
+    x, w = (numbers(rows, depth).astype(dtype.replace("i", "int").replace("f", "float")) for rows in (5, columns))
+    fixed = f"def main(x: {dtype}[5, {depth}], w: {dtype}[{columns}, {depth}]) -> {dtype}[5, {columns}]"
+    any_size = f"def main(x: {dtype}[m, k], w: {dtype}[n, k]) -> {dtype}[m, n]"
+    for head in (fixed, any_size) if depth <= BOUND else (fixed,):  # sizes of exports
+        result = run_everywhere(parse_module(f"{head} {{ return matmul(x, w, transpose_b=true) }}"), x, w)
+        assert np.array_equal(np.asarray(result), x @ w.T)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (8, 8), (5, 13), (16, 16)])

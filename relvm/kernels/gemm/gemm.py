@@ -25,6 +25,7 @@ ROWS = kernel_constant("TILE_ROWS")
 DEPTH = 512  # rows of a panel, at most
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
 STEP = kernel_constant("TILE_STEP")
+_TILE = kernel_constant("TRANSPOSED_TILE")
 WIDTHS = tuple(range(kernel_constant("PANEL_WIDTH"), 0, -STEP))  # possible numbers of columns of a panel
 _MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
@@ -497,11 +498,35 @@ def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Sc
     depth: the length of a column.
     """
 
+    def copy_columns(panel: Buffer, at: Scalar, pitch: Scalar, source: Scalar, columns: Scalar, rows: Scalar) -> None:
+        with k.loop(columns, name="j") as j:
+            begin = k.let("begin", source + j * depth)
+            with k.loop(rows, name="p", simd=True) as p:
+                k.store(panel, (at + p * pitch + j,), x.flat(begin + p))
+
     def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
-        with k.loop(count, name="j") as j:
-            source = k.let("source", start + (column + j) * depth + first)
-            with k.loop(span, name="p", simd=True) as p:
-                k.store(panel, (p * pitch + j,), x.flat(source + p))
+        source = k.let("source", start + column * depth + first)
+        if x.dtype.bits != 32:
+            copy_columns(panel, Literal(0, I64), pitch, source, count, span)
+            clear_padding_columns(k, panel, span, count, pitch)
+            return
+        tile = k.allocate("transposed", x.dtype, (_TILE * _TILE,))
+        with (
+            k.loop(_block_count(count, _TILE), name="group") as group,
+            k.loop(_block_count(span, _TILE), name="block") as block,
+        ):
+            j, p = group * _TILE, block * _TILE
+            columns, rows = k.let("columns", minimum(count - j, _TILE)), k.let("rows", minimum(span - p, _TILE))
+            begin, at = k.let("begin", source + j * depth + p), k.let("at", p * pitch + j)
+            is_whole = k.let("is_whole", columns.eq(_TILE).logical_and(rows.eq(_TILE)))
+            with k.branch(is_whole):
+                k.invoke(
+                    "rvm_transposed_tile", tile=Address(tile, Literal(0, I64)), x=Address(x, begin), x_stride=depth
+                )
+                with k.loop(_TILE, name="r") as r, k.loop(_TILE, name="c", simd=True) as c:
+                    k.store(panel, (at + r * pitch + c,), tile[r * _TILE + c])
+            with k.branch(is_whole.logical_not()):
+                copy_columns(panel, at, pitch, begin, columns, rows)
         clear_padding_columns(k, panel, span, count, pitch)
 
     return PackOnTheFly(fill)

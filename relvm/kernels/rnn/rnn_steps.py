@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Address, Buffer, Literal, Operation, Scalar, maximum, minimum, select
+from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, maximum, minimum, select
 from relvm.ir.symbolic import known_size
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.tables import kernel_constant
@@ -25,7 +25,6 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 
 _ROWS = 4  # maximum sequences in a batch: as fast as TILE_ROWS rows, but gives more batches
 _COLUMNS, _STEP = 64, kernel_constant("TILE_STEP")  # a tile has at most _COLUMNS columns, a multiple of _STEP
-_UNROLLED = 4  # number of rows of r that are added in one pass over the sums of a sequence
 
 
 @value_record
@@ -106,11 +105,14 @@ class SequenceBatch:
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
-                if count > 1 and self.sums.dtype == F32 and columns >= _STEP:
+                if self.sums.dtype != F32:
+                    with k.loop(count, name="row") as row:
+                        self._multiply_plainly(left, k.let("at", start + row * step), row, first, columns)
+                elif count == 1 or columns < _STEP:
+                    for n in range(count):
+                        self._multiply_row(left, start + n * step, n, first, columns)
+                else:
                     self._multiply_tiles(count, left, start, step, first, columns)
-                    continue
-                with k.loop(count, name="row") as row:
-                    self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
         """Generate code that multiplies a matrix by columns of the recurrent weights `r`, one tile at a time.
@@ -150,40 +152,44 @@ class SequenceBatch:
         if columns % _STEP:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
-    def _multiply_row(self, left: Buffer, start: Scalar, row: Scalar, first: int, columns: int) -> None:
-        """Generate simple loops that multiply one row of a matrix by columns of the recurrent weights `r`.
-
-        The loops read the weights `r` in memory order, because reading them takes most of the time.
+    def _multiply_row(self, left: Buffer, start: Scalar, row: int, first: int, columns: int) -> None:
+        """Generate code that multiplies one row of a matrix by columns of the recurrent weights `r`.
 
         row: the index of the row in the product.
         left: the buffer of the matrix that is multiplied.
         start: the position in `left` at which the row of the matrix begins.
         first, columns: the first of the columns of `r` to multiply by, and their number.
         """
+        k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
+        with self._thread_range(-(-columns // _COLUMNS), hidden * _COLUMNS // 8) as (low, high):
+            column = k.let("column", low * _COLUMNS + first)
+            k.invoke(
+                "rvm_gemv_f32",
+                columns=minimum(high * _COLUMNS, columns) + first - column,
+                depth=hidden,
+                a=Address(left, start),
+                b=Address(r, column + self.direction * hidden * width),
+                b_stride=width,
+                sums=Address(self.sums, column + row * width),
+                accumulates=0,
+            )
+
+    def _multiply_plainly(self, left: Buffer, start: Scalar, row: Scalar, first: int, columns: int) -> None:
+        """Like `_multiply_row`, in plain loops, for elements of other dtypes than f32.
+
+        row: the index of the row in the product.  The other parameters are those of `_multiply_row`.
+        """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._thread_range(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
             begin, end = low * _COLUMNS, k.let("end", minimum(high * _COLUMNS, columns))
-
-            def add(p: Scalar, rows: int) -> None:
-                factors = [k.let("factor", left.flat(start + p + i)) for i in range(rows)]
-                at_r = k.let("at_r", (p + self.direction * hidden) * width + first)
-                with k.loop(end, start=begin, name="j", simd=True) as j:
-                    total: Scalar = sums[at_sums + j]
-                    for i, factor in enumerate(factors):
-                        element = r.flat(at_r + i * width + j)
-                        if sums.dtype == F32:  # as in tiles, so that the results do not depend on the batch size
-                            total = Operation("fma", (factor, element, total), F32)
-                        else:
-                            total = total + factor * element
-                    k.store(sums, (at_sums + j,), total)
-
             with k.loop(end, start=begin, name="j", simd=True) as j:
                 k.store(sums, (at_sums + j,), 0)
-            with k.loop(hidden // _UNROLLED, name="group") as group:
-                add(k.let("p", group * _UNROLLED), _UNROLLED)
-            with k.loop(hidden, start=hidden // _UNROLLED * _UNROLLED, name="p") as p:
-                add(p, 1)
+            with k.loop(hidden, name="p") as p:
+                factor = k.let("factor", left.flat(start + p))
+                at_r = k.let("at_r", (p + self.direction * hidden) * width + first)
+                with k.loop(end, start=begin, name="j", simd=True) as j:
+                    k.store(sums, (at_sums + j,), sums[at_sums + j] + factor * r.flat(at_r + j))
 
     @contextmanager
     def _thread_range(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
