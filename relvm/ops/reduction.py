@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import I64, dtype_of
+from relvm.ir.dtypes import I32, I64, dtype_of
 from relvm.ir.expr import Expr
-from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, select
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, constant_value, minimum, select
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
@@ -18,6 +18,8 @@ from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.ops.elementwise import divide, exp, subtract
+
+_BLOCK = 256  # columns whose best elements are found together
 
 
 def _larger(total: Scalar, x: Scalar) -> Scalar:
@@ -176,41 +178,77 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     return _reduced_type("min", x, axes, keepdims)
 
 
-def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
-    """Prepare loops over all elements of x that have index 0 along an axis.
-
-    Return the size of the axis, its stride, and a loop_nest of two loops: over the axes before it, and over those after
-    it.
-    """
-    axis %= len(x.shape)
-    size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
-    return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
-
-
-def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
+def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar], clause: str) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
     is_better: a function of the best element so far and a new element, which returns whether the new element is better.
     For floats, the kernel handles NaN itself: the first NaN counts as the best element.
+    clause: the reduction of the best element, "max" or "min".
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
-        size, step, others = _split_loops(k, x, axis)
-        with others as (row, column):
-            start = k.let("start", row * size * step + column)
-            best, place = k.variable("best", x.flat(start)), k.variable("place", Literal(0, I64))
-            with k.loop(size, start=1, name="n") as n:
-                element = k.let("element", x.flat(start + n * step))
-                wins = is_better(best, element)
-                if x.dtype.is_float:
-                    wins = wins.logical_or(element.ne(element)).logical_and(best.eq(best))
-                with k.branch(wins):
-                    k.assign(best, element)
-                    k.assign(place, n)
-            k.store(out, (row * step + column,), place)
+        axis %= len(x.shape)
+        before, after = product(x.shape[:axis]), product(x.shape[axis + 1 :])
+        size, columns = k.size(x.shape[axis : axis + 1]), k.size((after,))
+        if constant_value(columns) == 1:
+            with loop_nest(k, [before]) as (row,):
+                k.store(out, (row,), _arg_of_row(k, x, k.let("start", row * size), size, is_better, clause))
+            return
+        blocks = k.let("blocks", (columns + (_BLOCK - 1)) / _BLOCK)
+        with k.parallel(k.size((before,)) * blocks, size * (4 * _BLOCK)) as (first, last):
+            best, place = k.allocate("best", x.dtype, (_BLOCK,)), k.allocate("place", I64, (_BLOCK,))
+            with k.loop(last, start=first, name="number") as number:
+                row, column = k.let("row", number / blocks), k.let("column", number % blocks * _BLOCK)
+                count = k.let("count", minimum(columns - column, _BLOCK))
+                start = k.let("start", row * size * columns + column)
+                with k.loop(count, name="j", simd=True) as j:
+                    k.store(best, (j,), x.flat(start + j))
+                    k.store(place, (j,), 0)
+                with k.loop(size, start=1, name="n") as n:
+                    at = k.let("at", start + n * columns)
+                    with k.loop(count, name="j", simd=True) as j:
+                        element, so_far = k.let("element", x.flat(at + j)), k.let("so_far", best[j])
+                        wins = is_better(so_far, element)
+                        if x.dtype.is_float:
+                            wins = wins.logical_or(element.ne(element)).logical_and(so_far.eq(so_far))
+                        k.store(best, (j,), select(wins, element, so_far))
+                        k.store(place, (j,), select(wins, n, place[j]))
+                with k.loop(count, name="j", simd=True) as j:
+                    k.store(out, (row * columns + column + j,), place[j])
 
     return CustomKernel(lower, one_per_element)
+
+
+def _arg_of_row(
+    k: KernelBuilder, x: Buffer, start: Scalar, size: Scalar, is_better: Callable[[Scalar, Scalar], Scalar], clause: str
+) -> Scalar:
+    """Generate two passes over the adjacent elements of a row, and return the index of the best one.
+
+    The first pass finds the best element, and the second the first element that is equal to it.
+
+    start: the flat position in x at which the row begins.
+    size: the number of its elements.
+    """
+    dtype = x.dtype
+    best = k.variable("best", Literal(dtype.lowest if clause == "max" else dtype.highest, dtype))
+    flag = I32 if dtype.bits <= 32 else I64  # an integer as wide as an element
+    has_nan = k.variable("has_nan", Literal(0, flag))
+    lanes = [(clause, best), *([("or", has_nan)] if dtype.is_float else [])]
+    with k.loop(size, name="n", simd=True, reduce=lanes) as n:
+        element = k.let("element", x.flat(start + n))
+        k.assign(best, select(is_better(best, element), element, best))
+        if dtype.is_float:
+            k.assign(has_nan, select(element.ne(element), Literal(1, flag), has_nan))
+    target = k.let("target", select(has_nan > 0, Literal(np.nan, dtype), best)) if dtype.is_float else best
+    place = k.variable("place", size)
+    with k.loop(size, name="n", simd=True, reduce=[("min", place)]) as n:
+        element = k.let("element", x.flat(start + n))
+        is_first = element.eq(target)
+        if dtype.is_float:
+            is_first = is_first.logical_or(element.ne(element))
+        k.assign(place, minimum(place, select(is_first, n, size)))
+    return place
 
 
 def _arg_reduction_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:
@@ -231,7 +269,7 @@ def _numpy_arg_reduction(function: Callable) -> Callable:
     return run
 
 
-@op("argmax", numpy=_numpy_arg_reduction(np.argmax), lower=_arg_reduction(lambda best, x: x > best))
+@op("argmax", numpy=_numpy_arg_reduction(np.argmax), lower=_arg_reduction(lambda best, x: x > best, "max"))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
@@ -251,7 +289,7 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     return _arg_reduction_type("argmax", x, axis, keepdims)
 
 
-@op("argmin", numpy=_numpy_arg_reduction(np.argmin), lower=_arg_reduction(lambda best, x: x < best))
+@op("argmin", numpy=_numpy_arg_reduction(np.argmin), lower=_arg_reduction(lambda best, x: x < best, "min"))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
