@@ -163,6 +163,8 @@ typedef struct expand_context {
   rvm_value *error;
 } expand_context;
 
+enum { COPY_BYTES = 1 << 14 };
+
 /* Expands the `rank` axes at `axes`: writes their elements to `dst`, and returns the end of the written memory.  For a
    repeated axis, writes the first position, and then copies it to the other positions.  If the run exceeds a limit,
    stores the error in *context->error and returns NULL. */
@@ -176,9 +178,16 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
   if (axes->stride_bytes == 0) {
     unsigned char *end = expand_axes(context, axes + 1, rank - 1, src, dst);
     if (!end) return NULL;
-    const size_t written_bytes = (size_t)(end - dst);
-    for (int64_t n = 1; n < axes->count; n++, end += written_bytes)
-      if (rvm_copy_elements(context->machine, context->dtype, end, dst, written_bytes, context->error)) return NULL;
+    const size_t position_bytes = (size_t)(end - dst);
+    /* Each copy contains all positions before it, as long as they fit in the cache. */
+    const int64_t most = position_bytes < COPY_BYTES ? (int64_t)(COPY_BYTES / position_bytes) : 1;
+    for (int64_t done = 1, count; done < axes->count; done += count) {
+      count = done < most ? done : most;
+      if (count > axes->count - done) count = axes->count - done;
+      const size_t bytes = (size_t)count * position_bytes;
+      if (rvm_copy_elements(context->machine, context->dtype, end, dst, bytes, context->error)) return NULL;
+      end += bytes;
+    }
     return end;
   }
   for (int64_t n = 0; n < axes->count && dst; n++)

@@ -39,7 +39,7 @@ from relvm.codegen.kernel_registers import (
     variable_of,
 )
 from relvm.codegen.kernel_strips import StripPrinter
-from relvm.codegen.strip_axis import MAX_WIDTH, suits_blocks, suits_strips
+from relvm.codegen.strip_axis import max_width, suits_blocks, suits_strips
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.loop_ir import (
@@ -271,13 +271,14 @@ class _Printer:
         """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows.
 
         A row consists of all iterations of the SIMD loop for one iteration of `loop` (relvm/codegen/strip_axis.py).  If
-        a row could be longer than MAX_WIDTH, the original two loops are printed, too.  A test at run time selects them
-        for such rows.
+        a row could be longer than `max_width(loop)`, the original two loops are printed, too.  A test at run time
+        selects them for such rows.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
         width = self.binary("sub", I64, self.scalar(inner.stop), self.scalar(inner.start))
-        if width.limit is not None and width.limit <= MAX_WIDTH:
+        most = max_width(loop)
+        if width.limit is not None and width.limit <= most:
             StripPrinter(self, loop).write_blocks()
             return
         past, end = Label(), Label()
@@ -287,7 +288,7 @@ class _Printer:
         with self.open_block() as long:
             self.loop(loop)
         self.env = outer
-        self.emit("unless", self.binary("le", I64, width, self.constant(MAX_WIDTH)), past)
+        self.emit("unless", self.binary("le", I64, width, self.constant(most)), past)
         self.block.code += short.code
         self.emit("jump", end)
         self.block.code += [past, *long.code, end]

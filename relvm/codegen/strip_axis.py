@@ -15,6 +15,7 @@ from relvm.ir.loop_ir import (
     Load,
     Local,
     Loop,
+    Scalar,
     Statement,
     Store,
     has_load,
@@ -24,7 +25,8 @@ from relvm.ir.loop_ir import (
     trip_count,
 )
 
-MAX_WIDTH = 128  # maximum length of the rows in a block: a quarter of a strip
+_MAX_WIDTH = 128  # maximum length of the rows in a block: a quarter of a strip
+_MAX_GATHERED_WIDTH = 32  # the same if the position of a row is loaded, because it then becomes one index per element
 # A SIMD loop with fewer iterations is slower than strided accesses in an outer loop.  The order of float reductions is
 # the same in both cases.
 _SHORT = SUM_LANES
@@ -47,13 +49,13 @@ def suits_blocks(loop: Loop) -> bool:
     """Return whether a strip can consist of several iterations of `loop`, each with all iterations of its SIMD loop.
 
     The iterations of the SIMD loop for one iteration of `loop` are a row.  All rows must have the same length, which
-    must be at most MAX_WIDTH or unknown.
+    must be at most `max_width(loop)` or unknown.
     """
     *before, inner = loop.body
     if not isinstance(inner, Loop) or inner.kind != "simd" or inner.reduce or trip_count(loop) == 1:
         return False
     width = trip_count(inner)
-    if width is not None and not 0 < width <= MAX_WIDTH:
+    if width is not None and not 0 < width <= max_width(loop):
         return False
     statements = [*before, *inner.body]
     if not all(isinstance(item, Let) for item in before) or not all(isinstance(i, Let | Store) for i in inner.body):
@@ -63,6 +65,27 @@ def suits_blocks(loop: Loop) -> bool:
     if any(isinstance(part, Load) or (isinstance(part, Local) and part.name in inner_names) for part in bounds):
         return False
     return _are_independent(statements)
+
+
+def max_width(loop: Loop) -> int:
+    """Return the maximum length of a row if strips consist of several iterations of `loop`."""
+    return _MAX_GATHERED_WIDTH if _loads_position(loop) else _MAX_WIDTH
+
+
+def _loads_position(loop: Loop) -> bool:
+    """Return whether the position of an element that the rows of `loop` load depends on a loaded value."""
+    loaded: set[str] = set()  # locals whose values depend on loaded values
+
+    def depends_on_load(scalar: Scalar) -> bool:
+        return has_load(scalar) or any(isinstance(part, Local) and part.name in loaded for part in parts_of(scalar))
+
+    for item in statements_in(loop.body):
+        loads = (part for part in scalars_in(item) if isinstance(part, Load))
+        if any(map(depends_on_load, (index for load in loads for index in load.indices))):
+            return True
+        if isinstance(item, Let) and depends_on_load(item.value):
+            loaded.add(item.local.name)
+    return False
 
 
 def _can_vectorize(statement: Statement) -> bool:
