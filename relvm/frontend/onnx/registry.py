@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.converter_modules import CONVERTER_MODULES
 from relvm.frontend.onnx.values import HostValue
@@ -103,10 +103,41 @@ class OnnxNode:
                 value = attribute_value(attribute)
                 if attribute.type == ATTRIBUTE_TYPES["TENSOR"]:
                     return self.graph.file.array(value, f"{self.here}: attribute {name}")
-                if attribute.type == ATTRIBUTE_TYPES["STRINGS"]:
-                    return [text.decode() for text in value]
-                return value.decode() if isinstance(value, bytes) else value
+                try:
+                    if attribute.type == ATTRIBUTE_TYPES["STRINGS"]:
+                        return [text.decode() for text in value]
+                    return value.decode() if isinstance(value, bytes) else value
+                except UnicodeDecodeError:
+                    raise RelvmFormatError(f"{self.here}: attribute {name} is not valid UTF-8") from None
         return default
+
+    def integer(self, name: str, default: int | None = None, *, least: int, most: int | None = None) -> int:
+        """Return the attribute `name`, an integer.  Raise RelvmArgumentError if it is less than `least` or more than
+        `most`.
+
+        default: the value if the attribute is missing.
+        most: None stands for any integer.
+        """
+        value = self.attribute(name, default)
+        if value < least or (most is not None and value > most):
+            limit = f"an integer of at least {least}" if most is None else f"{least} to {most}"
+            raise RelvmArgumentError(f"{name} is {value}, expected {limit}")
+        return value
+
+    def integers(self, name: str, count: int, default: int, *, least: int | None = None) -> tuple[int, ...]:
+        """Return the attribute `name`, a list of integers.
+
+        Raise RelvmArgumentError if it does not have `count` integers, or if one is less than `least`.
+
+        default: the value of each integer if the attribute is missing.
+        least: None stands for any integer.
+        """
+        values = tuple(self.attribute(name, (default,) * count))
+        if len(values) != count:
+            raise RelvmArgumentError(f"{name} is {list(values)}, expected {count} integers")
+        if least is not None and any(value < least for value in values):
+            raise RelvmArgumentError(f"{name} is {list(values)}, expected values of at least {least}")
+        return values
 
     def number_array(self, name: str) -> np.ndarray | None:
         """Return an attribute, a list of numbers or a tensor, as an array, or None if the node does not have it.
@@ -164,6 +195,8 @@ class OnnxNode:
             The division has a remainder for all values of the dimension variables of `dim`.
         """
         exact = exact_quotient(dim, divisor)
+        if exact is None and isinstance(dim, int):
+            raise RelvmShapeError(f"{dim} {what}, expected a multiple of {divisor}")
         if exact is None:
             exact = dim // divisor
             self.require_equal(dim, exact * divisor, f"{{}} {what}, expected a multiple of {divisor} such as {{}}")
@@ -181,6 +214,15 @@ class OnnxNode:
         if not -rank <= axis < rank + end:
             raise RelvmShapeError(f"{name} is {axis}, which is outside [-{rank}, {rank + end})")
         return axis + rank if axis < 0 else axis
+
+    def expect_rank(self, index: int, rank: int, what: str) -> None:
+        """Raise RelvmShapeError if input `index` does not have rank `rank`.
+
+        what: the name of the input, for the message.
+        """
+        found = self.type(index)
+        if found.rank != rank:
+            raise RelvmShapeError(f"{what} is {found}, expected rank {rank}")
 
     def has(self, index: int) -> bool:
         """Return whether the node has the optional input `index`."""

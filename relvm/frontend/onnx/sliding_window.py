@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes
 from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
@@ -14,12 +14,27 @@ from relvm.ir.value_ranges import range_of
 Size = TypeVar("Size", int, AnyDim)
 
 
+def expect_kernel_shape(node: OnnxNode, window: Sequence[AnyDim]) -> None:
+    """Raise RelvmShapeError if the attribute kernel_shape, which is optional, contradicts the window of the weights."""
+    stated = node.attribute("kernel_shape")
+    if stated is not None and (
+        len(stated) != len(window)
+        or any(isinstance(size, int) and size != own for size, own in zip(window, stated, strict=True))
+    ):
+        raise RelvmShapeError(f"kernel_shape is {stated}, but the window of the weights is {list(window)}")
+
+
 def dilated_sizes(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
     """Return the number of positions that a dilated window spans along each axis.
 
     window: the number of elements of the window along each axis.
     """
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
+
+
+def strides_and_dilations(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the attributes strides and dilations, which have one positive integer for each of `rank` spatial axes."""
+    return node.integers("strides", rank, 1, least=1), node.integers("dilations", rank, 1, least=1)
 
 
 def padding_of(
@@ -36,7 +51,7 @@ def padding_of(
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
-        return tuple(node.attribute("pads", [0] * (2 * rank)))
+        return node.integers("pads", 2 * rank, 0)
     if mode == "VALID":
         return (0,) * (2 * rank)
     extents = dilated_sizes(window, dilations)

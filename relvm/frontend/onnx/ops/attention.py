@@ -6,7 +6,7 @@ import functools
 import math
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import broadcast_input
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -31,6 +31,8 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     """
     x, flat = shaped_input(node, 0), node.type(0).known_rank == 3
     shape = x.shape
+    if len(shape) not in (3, 4):
+        raise RelvmShapeError(f"X is {x.type}, expected rank 3 or 4")
     x = split_heads(x, node.attribute("num_heads", 0)) if flat else x
     size = x.shape[3]
     rotated_size = node.attribute("rotary_embedding_dim", 0) or size
@@ -130,6 +132,8 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
         k, v = (widen(input_tensor(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
+        if q.shape[3] == 0:
+            raise RelvmShapeError(f"Q is {node.type(0)}, expected heads of at least one element")
         size = dim_as_operand(node, q.shape[3])
         scale = 1 / (math.sqrt(size) if isinstance(size, int) else size.cast(q.dtype).apply(ops.sqrt))
     outputs = [attention_scores(q, k) * scale]
@@ -138,10 +142,13 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     outputs.append(_apply_mask(node, outputs[1], past))
     wide = outputs[2]
     if node.attribute("softmax_precision"):
-        wide = wide.cast(node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision"))
+        precision = node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision")
+        if not precision.is_float:
+            raise RelvmArgumentError(f"softmax_precision is {precision}, expected a floating-point type")
+        wide = wide.cast(precision)
     outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else softmax_or_zeros(wide)).cast(q.dtype))
     result = weight_values(outputs[3], v)
-    shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
+    shown = outputs[node.integer("qk_matmul_output_mode", 0, least=0, most=3)]
     result = merge_heads(result) if flat else result
     return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import pad_if_symbolic, padding_of
+from relvm.frontend.onnx.sliding_window import (
+    expect_kernel_shape,
+    pad_if_symbolic,
+    padding_of,
+    strides_and_dilations,
+)
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.expr import Expr
 
@@ -23,10 +28,10 @@ def _conv(node: OnnxNode) -> Expr:
 
 
 def _convolution(node: OnnxNode, spatial: int) -> Expr:
-    x, w, groups = node.tensor(0), node.tensor(1), node.attribute("group", 1)
-    strides = tuple(node.attribute("strides", [1] * spatial))
-    dilations = tuple(node.attribute("dilations", [1] * spatial))
+    x, w, groups = node.tensor(0), node.tensor(1), node.integer("group", 1, least=1)
+    strides, dilations = strides_and_dilations(node, spatial)
     filters, *rest = w.tensor_type.known_shape
+    expect_kernel_shape(node, rest[1:])
     if not isinstance(filters, int) and groups > 1:
         group_size = node.graph.variable_of(node.exact_quotient(filters, groups, "filters"))
         w = node.graph.with_shape(w, (group_size * groups, *rest))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import dilated_sizes, split_pads
+from relvm.frontend.onnx.sliding_window import (
+    dilated_sizes,
+    expect_kernel_shape,
+    split_pads,
+    strides_and_dilations,
+)
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, exact_quotient, product
@@ -14,16 +19,18 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, product
 
 @converts("ConvTranspose")
 def _conv_transpose(node: OnnxNode) -> Expr:
-    x, w, groups = input_tensor(node, 0), input_tensor(node, 1), node.attribute("group", 1)
+    x, w, groups = input_tensor(node, 0), input_tensor(node, 1), node.integer("group", 1, least=1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
+    if len(x.shape) < 3 or len(x.shape) != len(w.shape):
+        raise RelvmShapeError(f"x is {x.type} and w is {w.type}, expected the same rank of at least 3")
     (batch, channels, *input_dims), (depths, filters, *window) = x.shape, w.shape
+    expect_kernel_shape(node, window)
     if not isinstance(channels, int):  # the weights state the number of channels
         x, channels = TensorExpr(node, node.graph.with_shape(x.expr, (batch, depths, *input_dims))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(input_dims)
-    strides = tuple(node.attribute("strides", [1] * rank))
-    dilations = tuple(node.attribute("dilations", [1] * rank))
+    strides, dilations = strides_and_dilations(node, rank)
     before, sizes = _output_extent(node, input_dims, dilated_sizes(tuple(window), dilations), strides)
     area = product(input_dims)
     weights = w.reshape(groups, depth, product((filters, *window)))
@@ -54,15 +61,17 @@ def _output_extent(
     window: the number of positions that a window spans along each axis.
     """
     rank, mode = len(input_dims), node.attribute("auto_pad", "NOTSET")
-    extra = node.attribute("output_padding", [0] * rank)
+    extra = node.integers("output_padding", rank, 0, least=0)
     whole = [(n - 1) * s + w + e for n, s, w, e in zip(input_dims, strides, window, extra, strict=True)]
     stated, same = node.attribute("output_shape"), mode in ("SAME_UPPER", "SAME_LOWER")
     if not stated and not same:
         if mode not in ("NOTSET", "VALID", ""):
             raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
-        pads = node.attribute("pads", [0] * (2 * rank)) if mode != "VALID" else [0] * (2 * rank)
+        pads = node.integers("pads", 2 * rank, 0) if mode != "VALID" else (0,) * (2 * rank)
         cut = zip(whole, pads[:rank], pads[rank:], strict=True)
-        return tuple(pads[:rank]), [total - front - back for total, front, back in cut]
+        return pads[:rank], [total - front - back for total, front, back in cut]
+    if stated and len(stated) < rank:
+        raise RelvmArgumentError(f"output_shape is {stated}, expected {rank} integers")
     sizes = stated[-rank:] if stated else [n * s for n, s in zip(input_dims, strides, strict=True)]
     totals = []
     for n, total, size in zip(input_dims, whole, sizes, strict=True):
@@ -86,15 +95,14 @@ def _col2im(node: OnnxNode) -> Expr:
         raise RelvmShapeError(f"x is {x.type}, expected rank 3")
     if len(image) != rank:
         raise RelvmShapeError(f"image_shape has {len(image)} elements, expected {rank}, as block_shape has")
-    strides = tuple(node.attribute("strides", [1] * rank))
-    dilations = tuple(node.attribute("dilations", [1] * rank))
-    pads = node.attribute("pads", [0] * (2 * rank))
+    strides, dilations = strides_and_dilations(node, rank)
+    pads = node.integers("pads", 2 * rank, 0)
     channels = _channels(node, x.shape[1], product(window))
     rows = zip(image, pads[:rank], pads[rank:], dilated_sizes(window, dilations), strides, strict=True)
     window_counts = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
     windows = x.reshape(x.shape[0], channels, *window, *window_counts)
     shape = node.shape([x.shape[0], channels, *image])
-    return windows.apply(ops.col2im, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
+    return windows.apply(ops.col2im, shape, strides=strides, pads=pads[:rank], dilations=dilations).expr
 
 
 def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:

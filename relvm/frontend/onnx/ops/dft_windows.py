@@ -102,6 +102,8 @@ def _stft(node: OnnxNode) -> Expr:
     if len(x.shape) != 3:
         raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 2 or 3")
     parts, onesided = _parts_of_element(x), bool(node.attribute("onesided", 1))
+    if node.has(2):
+        node.expect_rank(2, 1, "window")
     length = shaped_input(node, 2).shape[0] if not node.has(3) else 1
     if not _is_constant_or_omitted(node, 1) or not _is_constant_or_omitted(node, 3) or not isinstance(length, int):
         return short_time_transform(x, parts, onesided=onesided).expr

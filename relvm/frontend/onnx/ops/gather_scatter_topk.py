@@ -135,16 +135,19 @@ def _compress(node: OnnxNode) -> Expr:
     Without an axis, the input is flattened.  The condition can be shorter than the axis.  If it is longer, the excess
     is ignored.
     """
-    axis, x = node.attribute("axis"), input_tensor(node, 0)
-    if axis is None:
-        x = shaped_input(node, 0)
+    node.expect_rank(1, 1, "condition")
+    if node.attribute("axis") is None:
+        x, axis = shaped_input(node, 0), 0
         x = x.reshape(product(x.shape))
-    condition, size = TensorExpr(node, node.known_shape(1)), x.shape[axis or 0]
+    else:
+        x = input_tensor(node, 0)
+        axis = node.axis(0, node.type(0).known_rank)
+    condition, size = TensorExpr(node, node.known_shape(1)), x.shape[axis]
     room = dim_op("sub", size, condition.shape[0])
     if not is_never_negative(room):
         condition = dynamic_slice(condition, 0, 0, dim_op("min", size, condition.shape[0]))
     found, _ = find_true(condition)
-    return ops.gather(x.expr, found.expr, axis=axis or 0)
+    return ops.gather(x.expr, found.expr, axis=axis)
 
 
 @converts("Gather")

@@ -6,7 +6,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import padding_of
+from relvm.frontend.onnx.sliding_window import expect_kernel_shape, padding_of, strides_and_dilations
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel, shaped_input
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
@@ -40,10 +40,11 @@ def _affine_grid(node: OnnxNode) -> Expr:
     """Creates a grid of coordinates from -1 to 1 along every axis, and transforms it by the affine matrix of each
     image.
     """
-    images, _, *sizes = sizes_of(node, 1, "size")
+    size = sizes_of(node, 1, "size")
+    if len(size) not in (4, 5):
+        raise RelvmShapeError(f"size has {len(size)} elements, expected 4 or 5")
+    images, _, *sizes = size
     rank = len(sizes)
-    if rank not in (2, 3):
-        raise RelvmShapeError(f"size has {rank + 2} elements, expected 4 or 5")
     theta = TensorExpr(node, node.graph.with_shape(node.tensor(0), (images, rank, rank + 1)))
     dtype = theta.dtype
     axes = [_axis_coordinates(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
@@ -82,13 +83,16 @@ def _deform_conv(node: OnnxNode) -> Expr:
     x, w, offset = (shaped_input(node, i) for i in range(3))
     if len(x.shape) != 4:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)} is not supported: expected rank 4")
-    kernel = node.attribute("kernel_shape", list(w.shape[2:]))
+    for index, what in ((1, "W"), (2, "offset")):
+        node.expect_rank(index, 4, what)
+    kernel = list(w.shape[2:])
+    expect_kernel_shape(node, kernel)
     if not all(isinstance(extent, int) for extent in kernel):
         raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
-    strides, dilations = (tuple(node.attribute(name, [1, 1])) for name in ("strides", "dilations"))
+    strides, dilations = strides_and_dilations(node, 2)
     pads = padding_of(node, tuple(kernel), strides, dilations)
-    (images, channels), groups = x.shape[:2], node.attribute("group", 1)
-    shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
+    (images, channels), groups = x.shape[:2], node.integer("group", 1, least=1)
+    shares, window = node.integer("offset_group", 1, least=1), kernel[0] * kernel[1]
     out = list(offset.shape[2:])
     if not isinstance(channels, int) or channels % shares or channels % groups:
         raise RelvmShapeError(

@@ -66,6 +66,7 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
 def _instance_normalization(node: OnnxNode) -> Expr:
     x, rank = input_tensor(node, 0), node.type(0).known_rank
     for index, name in ((1, "scales"), (2, "biases")):
+        node.expect_rank(index, 1, name)
         node.require_equal(
             x.shape[1], input_tensor(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
         )

@@ -199,7 +199,7 @@ def _space_to_depth(node: OnnxNode) -> Expr:
 
 def _block_arguments(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
     """Return the arguments of a DepthToSpace or SpaceToDepth: the input, its shape, the block size and the mode."""
-    x, size, mode = input_tensor(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
+    x, size, mode = input_tensor(node, 0), node.integer("blocksize", least=1), node.attribute("mode", "DCR")
     if x.type.shape is None or len(x.shape) != 4:
         raise RelvmUnsupportedError(f"input is {x.type}, expected rank 4")
     if mode not in ("DCR", "CRD"):

@@ -17,7 +17,7 @@ from relvm.frontend.onnx.dynamic_sizes import (
 )
 from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
+from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of, strides_and_dilations
 from relvm.frontend.onnx.tensor_expr import (
     TensorExpr,
     input_tensor,
@@ -51,8 +51,7 @@ class _Pool:
 def _pool_of(node: OnnxNode) -> _Pool:
     kernel: tuple[int, ...] = tuple(node.attribute("kernel_shape"))
     rank = len(kernel)
-    strides = tuple(node.attribute("strides", [1] * rank))
-    dilations = tuple(node.attribute("dilations", [1] * rank))
+    strides, dilations = strides_and_dilations(node, rank)
     node_pads = padding_of(node, kernel, strides, dilations)
     known = known_sizes(node_pads)
     if not node.attribute("ceil_mode", 0) or known is None:  # SAME always rounds up
@@ -107,17 +106,20 @@ def _max_unpool(node: OnnxNode) -> Expr:
     """
     x, rank = shaped_input(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
-    strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
     if len(kernel) != rank - 2:
         raise RelvmShapeError(f"kernel_shape is {kernel}, expected {rank - 2} elements for a tensor of rank {rank}")
-    spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
+    strides, pads = node.integers("strides", rank - 2, 1, least=1), node.integers("pads", 2 * (rank - 2), 0)
+    spatial = zip(x.shape[2:], strides, kernel, pads[: rank - 2], pads[rank - 2 :], strict=True)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
     flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
     rows = [each.reshape(product(x.shape)) for each in (input_tensor(node, 1), x)]
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
         return whole.expr
-    added = [size - had for size, had in zip(sizes_of(node, 2, "output_shape"), own, strict=True)]
+    stated = sizes_of(node, 2, "output_shape")
+    if len(stated) != rank:
+        raise RelvmShapeError(f"output_shape has {len(stated)} elements, expected {rank}, the rank of X")
+    added = [size - had for size, had in zip(stated, own, strict=True)]
     zero = TensorExpr(node, whole.operand(0))
     return pad_axes(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
@@ -157,7 +159,7 @@ def _average_pool(node: OnnxNode) -> Expr:
 @converts("LpPool")
 def _lp_pool(node: OnnxNode) -> Expr:
     """Computes the Lp norm of each window: sum(abs(x)^p)^(1/p)."""
-    pool, p, size = _pool_of(node), node.attribute("p", 2), 1
+    pool, p, size = _pool_of(node), node.integer("p", 2, least=1), 1
     for extent in pool.kernel:
         size *= extent
     powers, pads = pad_if_symbolic(_powers(_input_from_first_window(node, pool), p), pool.pads, 0)
@@ -167,7 +169,7 @@ def _lp_pool(node: OnnxNode) -> Expr:
 
 @converts("GlobalLpPool")
 def _global_lp_pool(node: OnnxNode) -> Expr:
-    x, p = input_tensor(node, 0), node.attribute("p", 2)
+    x, p = input_tensor(node, 0), node.integer("p", 2, least=1)
     return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).power(1 / p).expr
 
 

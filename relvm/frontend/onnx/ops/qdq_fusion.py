@@ -193,7 +193,7 @@ def _selects_bytes(node: OnnxNode, source: Dequantized) -> bool:
     if scale is None or not (scale > 0).all():
         return False
     kernel = node.attribute("kernel_shape")
-    pads = node.attribute("pads", [0] * (2 * len(kernel)))
+    pads = node.integers("pads", 2 * len(kernel), 0)
     is_same = node.attribute("auto_pad", "NOTSET").startswith("SAME")
     if any(dilation != 1 for dilation in node.attribute("dilations", [1])):
         return not is_same and not any(pads)

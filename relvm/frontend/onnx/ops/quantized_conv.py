@@ -6,7 +6,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.sliding_window import padding_of
+from relvm.frontend.onnx.sliding_window import expect_kernel_shape, padding_of, strides_and_dilations
 from relvm.ir.expr import Constant, Expr, constant
 
 
@@ -16,12 +16,13 @@ def integer_convolution(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w
     Return None if the operator conv_integer cannot compute it.  The weights must be constant, and must fit i8 after
     their zero point is subtracted.  The zero point of x must have rank 0, and the padding must be known.
     """
-    groups = node.attribute("group", 1)
+    groups = node.integer("group", 1, least=1)
     weights = _signed_weights(w, w_zero)
     if weights is None:
         return None
     spatial = weights.ndim - 2
-    strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))
+    strides, dilations = strides_and_dilations(node, spatial)
+    expect_kernel_shape(node, weights.shape[2:])
     pads = padding_of(node, weights.shape[2:], strides, dilations)
     zero = constant(np.zeros((), x.known_element_type.numpy)) if x_zero is None else x_zero
     if zero.tensor_type.rank != 0 or not all(isinstance(pad, int) for pad in pads):

@@ -107,6 +107,7 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
 
     function: the reduction.
     """
+    node.expect_rank(1, 1, "axes")
     x, axes = TensorExpr(node, node.known_shape(0)), TensorExpr(node, node.known_shape(1))
     (count,), rank = axes.shape, len(x.shape)
     is_chosen = axis_mask(axes, rank)

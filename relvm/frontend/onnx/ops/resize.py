@@ -68,14 +68,14 @@ def _upsample(node: OnnxNode) -> Expr:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
     else:
         targets = _by_scales(node, 1, axes, [_WHOLE] * len(axes))
-    return _resize_axes(node, targets, "asymmetric", "")
+    return _resize_axes(node, targets, "asymmetric", None)
 
 
 @converts("Resize")
 def _resize(node: OnnxNode) -> Expr:
     rank = node.type(0).known_rank
     if node.opset < 11:
-        return _resize_axes(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
+        return _resize_axes(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", None)
     axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
     if by_scales == by_sizes:
@@ -218,16 +218,17 @@ def _by_common_scale(
     return [_Target(axis, size, scale, part, may_be_unchanged=True) for axis, size, part in rows]
 
 
-def _resize_axes(node: OnnxNode, targets: list[_Target], coordinate_mode: str, nearest_mode: str) -> Expr:
+def _resize_axes(node: OnnxNode, targets: list[_Target], coordinate_mode: str, nearest_mode: str | None) -> Expr:
     """Resize the axes in `targets`.
 
-    coordinate_mode: the attribute coordinate_transformation_mode.   nearest_mode: the attribute, or "" before opset 11.
+    coordinate_mode: the attribute coordinate_transformation_mode.
+    nearest_mode: the attribute, or None before opset 11.
     """
     x, shape, mode = input_tensor(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     own = x.dtype
-    if mode == "nearest" and nearest_mode not in ("", *NEAREST_MODES):
+    if mode == "nearest" and nearest_mode not in (None, *NEAREST_MODES):
         raise RelvmUnsupportedError(f"nearest_mode {nearest_mode!r} is not supported")
     crops = coordinate_mode == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
@@ -295,17 +296,17 @@ def _resample_if_changed(
     return TensorExpr(node, node.graph.with_shape(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
 
 
-def _repeat_count(dim: AnyDim, target: _Target, coordinate_mode: str, nearest_mode: str) -> int | None:
+def _repeat_count(dim: AnyDim, target: _Target, coordinate_mode: str, nearest_mode: str | None) -> int | None:
     """Return how often a resize in mode nearest repeats each element along an axis.
 
     Return None if the resize does not repeat all elements equally often.
 
     dim: the size of the axis.
     coordinate_mode: the attribute coordinate_transformation_mode.
-    nearest_mode: the attribute, or "" before opset 11.
+    nearest_mode: the attribute, or None before opset 11.
     """
-    by_floor = coordinate_mode == "asymmetric" and nearest_mode in ("floor", "")
-    by_middle = coordinate_mode in ("half_pixel", "half_pixel_symmetric") and nearest_mode.startswith("round")
+    by_floor = coordinate_mode == "asymmetric" and nearest_mode in ("floor", None)
+    by_middle = coordinate_mode in ("half_pixel", "half_pixel_symmetric") and (nearest_mode or "").startswith("round")
     scale, size, count = target.scale, target.size, None
     if isinstance(scale, Fraction) and scale.denominator == 1:
         count = scale.numerator

@@ -140,15 +140,15 @@ def _scale_to_integers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float |
     return float(start * whole), float(end * whole), float(whole)
 
 
-def nearest_positions(axis: ResizeAxis, coordinates: TensorExpr, nearest_mode: str) -> TensorExpr:
+def nearest_positions(axis: ResizeAxis, coordinates: TensorExpr, nearest_mode: str | None) -> TensorExpr:
     """Return the index of the element nearest to each coordinate, as a tensor of type i64[size].
 
     coordinates: the result of `input_coordinates`.
-    nearest_mode: the attribute, or "" before opset 11.  With "", coordinates are rounded up if the axis shrinks,
+    nearest_mode: the attribute, or None before opset 11.  With None, coordinates are rounded up if the axis shrinks,
     otherwise down.
     """
     match nearest_mode:
-        case "":
+        case None:
             assert axis.scale is not None
             if isinstance(axis.scale, Fraction):
                 chosen = coordinates.apply(ops.ceil if axis.scale < 1 else ops.floor)

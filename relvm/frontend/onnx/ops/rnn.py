@@ -82,6 +82,8 @@ class _RnnInputs:
             raise RelvmUnsupportedError(f"hidden_size must be known, got {hidden}")
         self.hidden = hidden
         self.batch_first = node.attribute("layout", 0) == 1
+        for index, what in ((0, "X"), (1, "W"), (2, "R")):
+            node.expect_rank(index, 3, what)
         x, self.weights = node.known_shape(0), node.known_shape(1)
         inputs = self.weights.tensor_type.known_shape[2]
         x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x

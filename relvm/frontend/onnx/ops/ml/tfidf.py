@@ -44,6 +44,8 @@ def _ngrams_by_length(node: OnnxNode, pool: np.ndarray) -> list[_NGrams]:
                 f"ngram_counts is {starts}, which does not divide a pool of {len(pool)} elements into n-grams"
             )
         rows = np.array(pool[start:end], np.int64).reshape(-1, length)
+        if used + len(rows) > len(columns):
+            raise RelvmFormatError(f"ngram_indexes has {len(columns)} elements, but the pool contains more n-grams")
         own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
         used += len(rows)
         if own and node.attribute("min_gram_length") <= length <= node.attribute("max_gram_length"):
@@ -64,6 +66,8 @@ def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
     In a skip-gram, up to max_skip_count elements are skipped between successive elements.
     """
     x, columns = shaped_input(node, 0), node.attribute("ngram_indexes")
+    if not columns:
+        raise RelvmFormatError("ngram_indexes is empty")
     size = max(columns) + 1
     if min(columns) < 0 or size > _MAX_COLUMNS:
         raise RelvmUnsupportedError(
