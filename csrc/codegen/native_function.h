@@ -339,8 +339,8 @@ RVM_HELPER rvm_call_last(rvm_machine *ctx, rvm_value callee, const rvm_value *ar
   int32_t is_called;
   if (callee.as.function->invokes && count >= 2)
     return rvm_invoke(ctx, callee, arguments, count, dead, destination, failure);
-  rvm_status status = rvm_call_routine(ctx, callee.as.function, NULL, arguments, count, dead, destination, failure,
-                                       &is_called);
+  rvm_status status =
+      rvm_call_routine(ctx, callee.as.function, NULL, arguments, count, dead, destination, failure, &is_called);
   return is_called ? status : rvm_call(ctx, callee, arguments, count, destination, failure);
 }
 

@@ -131,9 +131,10 @@ static rvm_status fail_result_type(const rvm_frame *frame, rvm_value *result) {
 
 /* Performs the `reset` steps from `next` on, which follow a call, before the callee runs.  So the callee has the only
    references to arguments that the caller does not use afterwards, and can update them in place.  The window of the
-   callee must own the arguments.  Skips registers with the last reference to an object, because its release can run code
-   of the host.  `closure` is the called closure, which may be released, or NULL. */
-static void reset_early(rvm_value *registers, const int32_t *next, const rvm_object *closure) {
+   callee must own the arguments.  Leaves the last reference to an object to the step itself, because the release of the
+   object can run code of the host.  `closure` is NULL, or the called closure, whose last reference is released. */
+static __attribute__((noinline)) void reset_early(rvm_value *registers, const int32_t *next,
+                                                  const rvm_object *closure) {
   for (; *next == RVM_STEP_reset; next += RVM_RESET_WORDS) {
     rvm_value *value = &registers[((const rvm_step_reset *)next)->dst];
     if (!rvm_value_is_object(*value)) continue;
@@ -155,7 +156,8 @@ static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm
   const int has_code = call.function->kind == RVM_KIND_bytecode || call.function->kind == RVM_KIND_native;
   if (has_code && !rvm_is_watched(machine, call.function)) {
     rvm_retain_all(arguments, call.count);
-    const rvm_value *closure = call.captured > 0 ? operand_at(frame->registers, literals_end, step->arguments[1]) : NULL;
+    const rvm_value *closure =
+        call.captured > 0 ? operand_at(frame->registers, literals_end, step->arguments[1]) : NULL;
     reset_early(frame->registers, step->arguments + step->count, closure ? closure->as.object : NULL);
     status = rvm_machine_start(machine, call, entered, result);
   } else {
@@ -320,7 +322,8 @@ call_debugger:
       if (rvm_value_is_object(*value)) rvm_retain(*value);
       move(&window[i], value);
     }
-    reset_early(registers, step->arguments + count, NULL);
+    const int32_t *const next = step->arguments + count;
+    if (*next == RVM_STEP_reset) reset_early(registers, next, NULL);
     PUSH_FRAME(callee, window);
   }
 
