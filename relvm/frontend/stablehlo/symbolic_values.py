@@ -233,8 +233,10 @@ def _broadcast(operation: Operation, operands: list[Sizes]) -> Sizes | None:
 
 
 def _concatenated(operation: Operation, operands: list[Sizes]) -> Sizes | None:
-    is_vector = isinstance(operation.results[0].type, Tensor) and len(_shape(operation.results[0])) == 1
-    return tuple(item for operand in operands for item in operand) if is_vector else None
+    """Return the elements of a concatenation along the first axis."""
+    if operation.attributes.get("dimension") != 0:
+        return None
+    return tuple(item for operand in operands for item in operand)
 
 
 def _sliced(operation: Operation, operands: list[Sizes]) -> Sizes | None:
