@@ -23,9 +23,9 @@ from relvm.frontend.jax.sizes import ParameterSizes
 from relvm.frontend.stablehlo.importer import Unimported, identifier, reachable_functions
 from relvm.frontend.stablehlo.program import Operation, Value
 from relvm.ir.dtypes import I32, I64
-from relvm.ir.expr import Attributes, DimValue, Expr, Module, Shape
+from relvm.ir.expr import Attributes, DimValue, Expr, Module, Shape, Var
 from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import ShapeType
+from relvm.ir.types import ShapeType, TensorType
 
 _SOURCE = re.compile(r"(\S+):(\d+):(\d+)")
 
@@ -59,14 +59,23 @@ class JaxprImporter(JaxprContext):
         with self.builder.function(name, parameters, attributes=attributes) as variables:
             for dim, value in sizes.definitions:
                 self.builder.match_cast(Shape((value,)), ShapeType((dim,)), "sizes")
-            types = [self.type_of_value(var.aval) for var in jaxpr.jaxpr.invars]
-            arguments = [self.with_type(*each) for each in zip(variables, types, strict=True)]
+            arguments = [
+                self._argument(variable, var.aval, f"{name}: argument {variable.name}")
+                for variable, var in zip(variables, jaxpr.jaxpr.invars, strict=True)
+            ]
             try:
                 self.builder.ret(as_result(self.inline(jaxpr, arguments)))
             except Unimported:
                 self.builder.ret(0)
         expect_no_problems(self.program.place, self.problems, "equations")
         return self.builder.module()
+
+    def _argument(self, variable: Var, aval: Any, where: str) -> Expr:
+        """Return a parameter with the sizes of its type in JAX.   where: the beginning of messages about its sizes."""
+        type_ = self.type_of_value(aval)
+        if variable.type == type_ or not isinstance(type_, TensorType):
+            return self.with_type(variable, type_)
+        return self.builder.match_cast(variable, type_, where=f"{where} of shape [{', '.join(map(str, aval.shape))}]")
 
     # ---- jaxprs ----
 

@@ -20,7 +20,7 @@ from relvm.frontend.stablehlo.program import Elements, Operation, Tensor, Value
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, Shape
-from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op
+from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative
 from relvm.ir.types import ShapeType
 
 _LARGEST = 64  # elements of a tensor whose elements are followed
@@ -277,19 +277,20 @@ def _rounded_down(tree: Tree) -> AnyDim | None:
 
 
 def _quotient(x: AnyDim, y: AnyDim) -> AnyDim:
-    """Return x // y.  For sizes, which are not negative, this is the division of StableHLO, which rounds toward zero.
+    """Return the quotient of StableHLO, which rounds toward zero.  An expression of unknown sign counts as positive.
 
     Raise ValueError if an operand is a negative number, or if y is 0.
     """
     if any(isinstance(each, int) and each < 0 for each in (x, y)) or y == 0:
         raise ValueError
-    return dim_op("floordiv", x, y)
+    return -dim_op("floordiv", -x, y) if is_never_negative(-x) else dim_op("floordiv", x, y)
 
 
 def _remainder(x: AnyDim, y: AnyDim) -> AnyDim:
+    """Return the remainder of StableHLO, which has the sign of x, under the conditions of `_quotient`."""
     if any(isinstance(each, int) and each < 0 for each in (x, y)) or y == 0:
         raise ValueError
-    return dim_op("mod", x, y)
+    return -dim_op("mod", -x, y) if is_never_negative(-x) else dim_op("mod", x, y)
 
 
 def _compared(operation: Operation, operands: list[Sizes]) -> Sizes | None:
