@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.common.indexed_kernels import ScatterDimensions, check_scatter, scatter_kernel
@@ -30,6 +28,7 @@ from relvm.ir.dtypes import BOOL, I8, I64, DType
 from relvm.ir.expr import Block, Constant, Expr, Shape, Tuple, Var
 from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import Operator
+from relvm.ir.symbolic import product
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -175,11 +174,55 @@ def _reduced_windows(node: Node, window: Window) -> Expr | tuple[Expr, ...]:
     inputs, inits = halves(node)
     dtypes = _result_dtypes(node)
     inputs, inits = _promoted(node, inputs, dtypes), _promoted(node, inits, dtypes)
-    combine = scalar_code(node, 0, dtypes * 2, dtypes)
     types = [TensorType(dtype, window.shape(inputs[0].tensor_type.known_shape)) for dtype in dtypes]
+    params, block = scalar_region(node, 0, dtypes * 2)
+    _expect_results(0, block, dtypes)
+    if combiner(params, block) == "maximum" and _is_neutral(inits[0], "maximum"):
+        pooled = _max_pooled(node, inputs[0], window)
+        if pooled is not None:
+            return pooled
+    combine = scalar_function(params, block)
     name = node.importer.unique_name("reduce_window")
     kernel = reduce_window_kernel(name, _types(inputs), _types(inits), types, window, combine)
     return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
+
+
+def _max_pooled(node: Node, x: Expr, window: Window) -> Expr | None:
+    """Return the maxima of windows by the operator `max_pool`, or None if it does not support the windows.
+
+    Its operand begins with two axes along which there are no windows.
+    """
+    shape = x.tensor_type.known_shape
+    rank = len(shape)
+    spatial = [
+        axis
+        for axis in range(rank)
+        if window.sizes[axis] != 1 or window.strides[axis] != 1 or window.padding[axis] != (0, 0)
+    ]
+    others = [axis for axis in range(rank) if axis not in spatial]
+    is_padded_only = all(low >= 0 and high >= 0 for low, high in window.padding)
+    if not spatial or not is_padded_only or any(step != 1 for step in window.base_dilations):
+        return None
+    order = (*others, *spatial)
+    moved = node.emit(ops.transpose(x, perm=order)) if order != tuple(range(rank)) else x
+    batch = tuple(shape[axis] for axis in others)
+    leading = (*batch, 1, 1)[:2] if len(batch) < 2 else (product(batch[:-1]), batch[-1])
+    if len(batch) != 2:
+        moved = node.emit(ops.reshape(moved, Shape((*leading, *(shape[axis] for axis in spatial)))))
+    pooled = node.emit(
+        ops.max_pool(
+            moved,
+            kernel=tuple(window.sizes[axis] for axis in spatial),
+            strides=tuple(window.strides[axis] for axis in spatial),
+            dilations=tuple(window.dilations[axis] for axis in spatial),
+            pads=tuple(window.padding[axis][end] for end in (0, 1) for axis in spatial),
+        )
+    )
+    if len(batch) != 2:
+        pooled = node.emit(ops.reshape(pooled, Shape((*batch, *pooled.tensor_type.known_shape[2:]))))
+    if order == tuple(range(rank)):
+        return pooled
+    return node.emit(ops.transpose(pooled, perm=tuple(map(order.index, range(rank)))))
 
 
 def dynamic_reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
@@ -225,19 +268,21 @@ def _cumulative(node: Node, window: Window) -> Expr | None:
         return None
     dtype = x.known_element_type
     function = combiner(*scalar_region(node, 0, [dtype, dtype]))
-    if function not in CUMULATIVE or not isinstance(init, Constant) or not _is_neutral(init.value, function):
+    if function not in CUMULATIVE or not _is_neutral(init, function):
         return None
     return emit_cumulative(node.importer, x, function, axis, reverse=window.padding[axis][0] == 0)
 
 
-def _is_neutral(value: np.ndarray, function: str) -> bool:
-    """Return whether a number does not change what it is combined with."""
-    if function in ("add", "multiply"):
-        return value.size == 1 and bool(value == (function == "multiply"))
-    least = value.dtype.kind in "iub" and (np.iinfo(value.dtype) if value.dtype.kind in "iu" else None)
-    if least:
-        return bool(value == (least.min if function == "maximum" else least.max))
-    return value.dtype.kind != "b" and bool(value == (-np.inf if function == "maximum" else np.inf))
+def _is_neutral(init: Expr, function: str) -> bool:
+    """Return whether a value is a constant that does not change the numbers with which `function` combines it.
+
+    function: add, multiply, maximum or minimum.
+    """
+    if not isinstance(init, Constant) or init.value.size != 1 or init.known_element_type.is_bool:
+        return False
+    dtype = init.known_element_type
+    neutral = {"add": 0, "multiply": 1, "maximum": dtype.lowest, "minimum": dtype.highest}[function]
+    return bool(init.value == neutral)
 
 
 @converts("select_and_scatter")
