@@ -228,7 +228,13 @@ def _with_row(importer: JaxprContext, x: Expr, row: Expr, at: Expr) -> Expr:
 
 # ---- cumulative operations ----
 
-_CUMULATIVE = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin": "minimum"}
+_CUMULATIVE = {
+    "cumsum": "add",
+    "cumprod": "multiply",
+    "cummax": "maximum",
+    "cummin": "minimum",
+    "cumlogsumexp": "logaddexp",
+}
 
 
 @converts(*_CUMULATIVE)

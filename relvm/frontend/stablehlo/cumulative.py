@@ -1,4 +1,4 @@
-"""Cumulative sums, products, minima and maxima."""
+"""Cumulative sums, products, minima, maxima, and logarithms of sums of exponentials."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr
 
 _SUMS = {"add": ops.cumsum, "multiply": ops.cumprod}
-_EXTREMES = {"maximum": "max", "minimum": "min"}
-CUMULATIVE = frozenset((*_SUMS, *_EXTREMES))
+_KERNELS = {"maximum": "max", "minimum": "min", "logaddexp": "logaddexp"}
+CUMULATIVE = frozenset((*_SUMS, *_KERNELS))
 
 
 def emit_cumulative(importer: ImportContext, x: Expr, function: str, axis: int, *, reverse: bool) -> Expr:
     """Emit a cumulative operation along an axis, and return its result, of the type of x.
 
-    Floats narrower than f32 are combined in f32, and each result is rounded once.  From the first NaN on, all minima
-    and maxima are NaN.
+    Floats narrower than f32 are combined in f32, and each result is rounded once.  From the first NaN on, all results
+    are NaN.
 
     function: one of CUMULATIVE.   reverse: whether the operation begins with the last element.
     """
@@ -27,7 +27,7 @@ def emit_cumulative(importer: ImportContext, x: Expr, function: str, axis: int, 
         found = importer.emit(_SUMS[function](wide, axis=axis, reverse=reverse))
     else:
         name = importer.unique_name(f"cumulative_{function}")
-        kernel = cumulative_kernel(name, wide.tensor_type, axis, reverse, _EXTREMES[function])
+        kernel = cumulative_kernel(name, wide.tensor_type, axis, reverse, _KERNELS[function])
         importer.builder.kernel(kernel)
         found = importer.builder.call_kernel(kernel.name, wide, result=wide.tensor_type)
     return importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found
