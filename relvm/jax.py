@@ -226,9 +226,9 @@ class Jitted:
         Leaves with equal keys have equal signatures.
         """
         kind = type(leaf)
-        if self._is_jax.get(kind):
-            return leaf.aval
-        return (leaf.shape, leaf.dtype) if kind is np.ndarray else (kind, _signature(leaf))
+        if kind is np.ndarray:
+            return leaf.shape, leaf.dtype
+        return leaf.aval if self._is_jax.get(kind) else (kind, _signature(leaf))
 
     def _planned(self, place: Hashable, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Plan:
         """Return how calls such as this run, and store it for later calls.

@@ -149,19 +149,6 @@ static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx,
   return values;
 }
 
-/* Calls a function with many arguments, which are given as operand words.  The words are static data, because C
-   compilers are slow on large arrays of expressions. */
-RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
-                         int32_t count, rvm_value *destination, rvm_value *failure) {
-  rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
-  if (!arguments) return RVM_STACK_OVERFLOW;
-  rvm_head(ctx)->top = arguments + count;
-  rvm_status status = rvm_call(ctx, callee, arguments, count, destination, failure);
-  rvm_head(ctx)->top = arguments;
-  for (int32_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
-  return status;
-}
-
 /* Makes a tail call with many arguments, like rvm_call_many. */
 RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables,
                               const int32_t *words, int32_t count, rvm_value *failure) {
@@ -287,33 +274,88 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure.  Calls a routine of this machine, or a closure over one, directly.  Calls other callees
-   through `builtin`, the builtin's entry in the function table. */
-RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
-                      rvm_value *destination, rvm_value *failure) {
-  rvm_value callee = RVM_WORDS(arguments[1]), *window;
-  const rvm_function *function;
-  int32_t given = count - 2, captured = 0;
-  if (callee.tag == RVM_TAG_CLOSURE) {
-    function = callee.as.closure->function;
-    captured = callee.as.closure->captured_count;
-  } else if (callee.tag == RVM_TAG_FUNCTION) {
-    function = callee.as.function;
-  } else {
-    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+/* Numbers of registers of the calling routine.  The `reset` statements after a call release these registers. */
+typedef struct rvm_dead_registers {
+  rvm_value *r;
+  const int32_t *numbers;
+  int32_t count;
+} rvm_dead_registers;
+
+/* Releases the registers before the callee runs, like reset_early in interpreter.c.  `dead` is NULL if there are none.
+   `closure` is the called closure, or NULL. */
+static inline void rvm_reset_early(const rvm_dead_registers *dead, const rvm_object *closure) {
+  for (int32_t i = 0; dead && i < dead->count; i++) {
+    rvm_value *value = &dead->r[dead->numbers[i]];
+    if (!rvm_is_object(*value)) continue;
+    if (value->as.object->references != 1 || value->as.object == closure) rvm_reset(value);
   }
-  if (!function->routine || function->machine != ctx || given + captured != function->parameter_count ||
-      !(window = rvm_open(ctx, function->registers)))
-    return rvm_call(ctx, builtin, arguments, count, destination, failure);
-  for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
-  for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
+}
+
+/* Calls the routine of `function` with the arguments, followed by the values that `closure` captured if it is not NULL.
+   Sets *is_called to 0 and does nothing if the call must go through the function table: the machine is watched, a limit
+   of nested calls is reached, or `function` is not a routine of this machine with so many parameters.  `dead`: see
+   rvm_call_last. */
+static inline rvm_status rvm_call_routine(rvm_machine *ctx, const rvm_function *function, const rvm_closure *closure,
+                                          const rvm_value *arguments, int32_t count, const rvm_dead_registers *dead,
+                                          rvm_value *destination, rvm_value *failure, int32_t *is_called) {
+  rvm_value *window;
+  const int32_t captured = closure ? closure->captured_count : 0;
+  *is_called = function->routine && function->machine == ctx && count + captured == function->parameter_count &&
+               (window = rvm_open(ctx, function->registers));
+  if (!*is_called) return RVM_OK;
+  for (int32_t i = 0; i < count; i++) rvm_pass(&window[i], RVM_WORDS(arguments[i]));
+  for (int32_t i = 0; i < captured; i++) rvm_pass(&window[count + i], RVM_WORDS(closure->captured[i]));
+  rvm_reset_early(dead, closure ? &closure->base : NULL);
   rvm_status status;
   RVM_RUN(ctx, function->routine, window, status);
   if (status != RVM_OK) return rvm_close_other(ctx, function, window, status, destination, failure);
   for (int32_t i = 0; i < function->registers; i++)
-    if (i != given + captured) rvm_reset(&window[i]);
-  rvm_close(ctx, window, given + captured, destination);
+    if (i != count + captured) rvm_reset(&window[i]);
+  rvm_close(ctx, window, count + captured, destination);
   return RVM_OK;
+}
+
+/* vm.builtin.invoke_closure.  Calls a routine of this machine, or a closure over one, directly.  Calls other callees
+   through `builtin`, the builtin's entry in the function table.  `dead`: see rvm_call_last. */
+RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
+                      const rvm_dead_registers *dead, rvm_value *destination, rvm_value *failure) {
+  rvm_value callee = RVM_WORDS(arguments[1]);
+  int32_t is_called = 0;
+  rvm_status status = RVM_OK;
+  if (callee.tag == RVM_TAG_CLOSURE)
+    status = rvm_call_routine(ctx, callee.as.closure->function, callee.as.closure, arguments + 2, count - 2, dead,
+                              destination, failure, &is_called);
+  else if (callee.tag == RVM_TAG_FUNCTION)
+    status = rvm_call_routine(ctx, callee.as.function, NULL, arguments + 2, count - 2, dead, destination, failure,
+                              &is_called);
+  return is_called ? status : rvm_call(ctx, builtin, arguments, count, destination, failure);
+}
+
+/* anylist_setitem_call_routine, for a call after which the caller does not use the registers `dead`.  Calls an entry of
+   the function table, directly if it is a routine, after the release of these registers.  So the callee has the only
+   references to such arguments, and can update them in place. */
+RVM_HELPER rvm_call_last(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count,
+                         const rvm_dead_registers *dead, rvm_value *destination, rvm_value *failure) {
+  int32_t is_called;
+  if (callee.as.function->invokes && count >= 2)
+    return rvm_invoke(ctx, callee, arguments, count, dead, destination, failure);
+  rvm_status status =
+      rvm_call_routine(ctx, callee.as.function, NULL, arguments, count, dead, destination, failure, &is_called);
+  return is_called ? status : rvm_call(ctx, callee, arguments, count, destination, failure);
+}
+
+/* Calls a function with many arguments, which are given as operand words.  The words are static data, because C
+   compilers are slow on large arrays of expressions.  `dead`: see rvm_call_last; NULL if there are none. */
+RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
+                         int32_t count, const rvm_dead_registers *dead, rvm_value *destination, rvm_value *failure) {
+  rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
+  if (!arguments) return RVM_STACK_OVERFLOW;
+  rvm_head(ctx)->top = arguments + count;
+  rvm_status status = dead ? rvm_call_last(ctx, callee, arguments, count, dead, destination, failure)
+                           : rvm_call(ctx, callee, arguments, count, destination, failure);
+  rvm_head(ctx)->top = arguments;
+  for (int32_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
+  return status;
 }
 
 /* call_cpacked.  Calls a kernel directly, or through `callee`, its entry in the function table, if the machine is

@@ -25,6 +25,7 @@ typedef struct rvm_step_operator {
 
 enum {
   RVM_UNLESS_WORDS = sizeof(rvm_step_unless) / sizeof(int32_t),
+  RVM_RESET_WORDS = sizeof(rvm_step_reset) / sizeof(int32_t),
   RVM_CALL_WORDS = sizeof(rvm_step_call) / sizeof(int32_t), /* without its arguments */
   RVM_OPERATOR_WORDS = sizeof(rvm_step_operator) / sizeof(int32_t),
 };

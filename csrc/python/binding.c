@@ -3,6 +3,7 @@
    Only the path of ordinary calls is in C.  Other cases are handled by Python code over cffi, which is called through
    `relvm_hooks` (relvm/runtime/binding_hooks.py).  The module is in one library with the cffi module, so that both use
    the same runtime.  Functions that return PyObject * return a new reference, or NULL with an exception set. */
+#include "array_struct.h"
 #include "exchange.h"
 #include "onnx_reader.h"
 #include "private_tensor.h"
@@ -325,6 +326,7 @@ static PyMethodDef module_methods[] = {
     {"is_writable", module_is_writable, METH_O, "Whether the memory of a tensor may be written."},
     {"data_address", module_data_address, METH_O, "The address of the elements of a tensor."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
+    {"array_struct", relvm_array_struct, METH_O, "The attribute __array_struct__ of a tensor, for NumPy."},
     {"hold", module_hold, METH_O,
      "hold(object) -> address: a reference for C, which release_object(address) releases."},
     {NULL, NULL, 0, NULL}};

@@ -129,6 +129,19 @@ static rvm_status fail_result_type(const rvm_frame *frame, rvm_value *result) {
                   frame->function->machine->functions[step->callee].name, text);
 }
 
+/* Performs the `reset` steps from `next` on, which follow a call, before the callee runs.  So the callee has the only
+   references to arguments that the caller does not use afterwards, and can update them in place.  The window of the
+   callee must own the arguments.  Leaves the last reference to an object to the step itself, because the release of the
+   object can run code of the host.  `closure` is NULL, or the called closure, whose last reference is released. */
+static __attribute__((noinline)) void reset_early(rvm_value *registers, const int32_t *next,
+                                                  const rvm_object *closure) {
+  for (; *next == RVM_STEP_reset; next += RVM_RESET_WORDS) {
+    rvm_value *value = &registers[((const rvm_step_reset *)next)->dst];
+    if (!rvm_value_is_object(*value)) continue;
+    if (value->as.object->references != 1 || value->as.object == closure) rvm_release(value);
+  }
+}
+
 /* Executes any call step.  The callee can be of any kind.  Sets *entered if it pushed a frame; otherwise stores the
    result or error in *result. */
 static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm_step_call *step, int *entered,
@@ -143,6 +156,9 @@ static rvm_status execute_call(rvm_machine *machine, rvm_frame *frame, const rvm
   const int has_code = call.function->kind == RVM_KIND_bytecode || call.function->kind == RVM_KIND_native;
   if (has_code && !rvm_is_watched(machine, call.function)) {
     rvm_retain_all(arguments, call.count);
+    const rvm_value *closure =
+        call.captured > 0 ? operand_at(frame->registers, literals_end, step->arguments[1]) : NULL;
+    reset_early(frame->registers, step->arguments + step->count, closure ? closure->as.object : NULL);
     status = rvm_machine_start(machine, call, entered, result);
   } else {
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
@@ -306,6 +322,8 @@ call_debugger:
       if (rvm_value_is_object(*value)) rvm_retain(*value);
       move(&window[i], value);
     }
+    const int32_t *const next = step->arguments + count;
+    if (*next == RVM_STEP_reset) reset_early(registers, next, NULL);
     PUSH_FRAME(callee, window);
   }
 
@@ -330,6 +348,7 @@ call_debugger:
       rvm_retain(captured[i]);
       move(&window[count + i], &captured[i]);
     }
+    reset_early(registers, arguments + count, captured_count > 0 ? target.as.object : NULL);
     PUSH_FRAME(callee, window);
   }
 
@@ -548,7 +567,7 @@ returned:
   BODY(reset) {
     OPERANDS(reset);
     rvm_release(&R(step->dst));
-    NEXT(sizeof *step / sizeof(int32_t));
+    NEXT(RVM_RESET_WORDS);
   }
 
 /* any_NAME: R[dst] = NAME(left, right), for operands of any type. */

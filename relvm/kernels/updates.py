@@ -64,11 +64,11 @@ def _is_check(statement: Statement) -> bool:
 def is_read(buffer: Buffer, body: Iterable[Statement]) -> bool:
     """Return whether statements load an element of a buffer, or pass its address to a micro-kernel."""
     for statement in statements_in(tuple(body)):
-        if any(isinstance(scalar, Load) and scalar.buffer.name == buffer.name for scalar in scalars_in(statement)):
+        if any(isinstance(scalar, Load) and scalar.buffer == buffer for scalar in scalars_in(statement)):
             return True
         if isinstance(statement, Invoke):
             addresses = (argument for argument in statement.args if isinstance(argument, Address))
-            if any(address.buffer.name == buffer.name for address in addresses):
+            if any(address.buffer == buffer for address in addresses):
                 return True
     return False
 

@@ -48,6 +48,7 @@ def routine(name: str) -> FunctionKey:
 
 
 COPY = builtin("copy")
+_UPDATES = (builtin("unshare_tensor"), builtin("list_push"))
 INVOKES = (builtin("invoke_closure"), builtin("invoke_pure_closure"))
 
 
@@ -243,6 +244,11 @@ def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iter
         for operand in operands_of(statement):
             if isinstance(operand, FunctionItem):
                 yield functions[operand.index]
+
+
+def updates_values(module: LirModule) -> bool:
+    """Return whether the module updates tensors or lists in place, if nothing else refers to them."""
+    return any(key in _UPDATES for key in module.functions)
 
 
 def always_tail_calls(body: tuple[Statement, ...]) -> bool:

@@ -15,11 +15,13 @@ from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import (
+    ROWS,
     STEP,
     Counters,
     Lhs,
     PackOnTheFly,
     Prepacked,
+    RowMajor,
     batch_indices,
     gemm,
     pack_from_column_major,
@@ -51,6 +53,8 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     sizes = rows_, columns_, depth_ = k.size((rows,)), k.size((columns,)), k.size((depth,))
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     width = run_time_panel_width(k, columns)
+    is_wide = isinstance(columns, int) and columns > 0 and columns % STEP == 0
+    in_one_tile = isinstance(rows, int) and rows <= ROWS and is_wide and not transpose_b and b.dtype.name == "f32"
 
     def starts(counters: tuple[Scalar, ...]) -> tuple[Lhs, Scalar]:
         at_a, at_b = (k.let("start", batch_start(counters, batch, shape)) for shape in (left, right))
@@ -60,9 +64,12 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     def indices(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
 
-    def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, RowMajor | PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
-        if transpose_b:
+        copied: RowMajor | PackOnTheFly
+        if in_one_tile:
+            copied = RowMajor(b, at_b)
+        elif transpose_b:
             copied = pack_from_column_major(k, b, at_b, depth_)
         else:
             copied = pack_from_row_major(k, b, at_b, columns_)
@@ -71,7 +78,8 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     reads_in_place = transpose_b and isinstance(rows, int) and rows < _FEW
     is_narrow = isinstance(columns, int) and columns < STEP
     is_gemv = rows == 1 and not transpose_b and not is_narrow and result.dtype == F32
-    if k.is_small and not reads_in_place:
+    is_vector = columns == 1 and not transpose_a
+    if k.is_small and not (reads_in_place or is_vector):
 
         def plain_operands(counters: tuple[Scalar, ...]) -> tuple[Callable[[Scalar, Scalar], Factors], Counters]:
             matrix, at_b = starts(counters)
@@ -86,6 +94,15 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
         return
     if is_gemv:
         _gemv(k, batch, (columns_, depth_), starts, b, result, indices)
+        return
+    if is_vector:
+        with loop_nest(k, list(batch)) as place:
+            matrix, at_b = starts(tuple(place))
+            vector = Lhs(b, at_b, depth_, Literal(1, I64))
+            sizes_of_transposed = columns_, rows_, depth_
+            _dot_products(
+                k, sizes_of_transposed, vector, matrix.start, a, result, lambda i, j: indices(tuple(place), j, i)
+            )
         return
     if not reads_in_place:
         gemm(k, batch, sizes, width, result, operands)

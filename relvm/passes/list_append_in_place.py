@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, Function, If, Kill, MatchCast, Var
+from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, Function, If, MatchCast, Var
 from relvm.ir.node import walk
-from relvm.ir.types import VOID
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
 
@@ -16,11 +15,10 @@ def list_append_in_place(function: Function) -> Function:
     """Append to a list in place if the append is the last use of the list:
 
     y = builtin.list_append(x, item)   ->   y = builtin.list_push(x, item)
-                                            _ = kill x
 
     At run time, list_push changes the list only if the register of x is the only reference to the list.  Otherwise it
-    copies the list.  No two variables share a register, because lower_shapes has removed aliases.  The pass adds the
-    kill only if x is a variable of an outer block, because insert_kills adds the others.
+    copies the list.  No two variables share a register, because lower_shapes has removed aliases.  insert_kills adds
+    the kill.
     """
     calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
     lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}
@@ -36,14 +34,11 @@ def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
     needed: the lists that are used after the block.
     """
     needed = needed | _used_lists(block.result, lists)
-    own = {binding.var for binding in block.bindings}
     bindings: list[Binding | MatchCast] = []  # in reverse order
     for binding in reversed(block.bindings):
         value = binding.value
         match value:
             case BuiltinCall("list_append", (Var() as list_, item)) if list_ not in needed and list_ is not item:
-                if list_ not in own:
-                    bindings.append(Binding(Var("_", type=VOID, origins=binding.var.origins), Kill(list_)))
                 value = replace(value, name="list_push")
             case If(then=Block() as then, orelse=Block() as orelse):
                 value = replace(value, then=_block(then, needed, lists), orelse=_block(orelse, needed, lists))

@@ -13,7 +13,7 @@ from relvm._native import ffi, lib
 from relvm.display import Displayed, html_lines, short_text
 from relvm.errors import RelvmTypeError
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, numpy_dtype, unpack_strings
-from relvm.runtime.binding import Reference, is_writable
+from relvm.runtime.binding import Reference, array_struct, is_writable
 from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
@@ -68,6 +68,8 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     def nbytes(self) -> int:
         """The size of the elements, in bytes.  For strings, it is the size of their packed form."""
         return lib.rvm_tensor_packed_bytes(self._c) if self.dtype == STRINGS else self.numpy().nbytes
+
+    __array_struct__ = property(array_struct)  # NumPy converts tensors by it, if it has their dtypes
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

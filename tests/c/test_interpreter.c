@@ -64,8 +64,16 @@ static rvm_status host_call(void *self, const rvm_value *arguments, int32_t coun
   return rvm_machine_invoke(arguments[0].as.machine, arguments[1], arguments + 2, count - 2, result);
 }
 
+/* references(x): the number of references to an object. */
+static rvm_status host_references(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self, (void)count;
+  *result = int_value(arguments[0].as.object->references);
+  return RVM_OK;
+}
+
 static void register_host(void) {
   rvm_value error;
+  CHECK_OK(rvm_register("test.references", host_references, NULL, 0, &error), error);
   CHECK_OK(rvm_register("test.add", host_add, NULL, 0, &error), error);
   CHECK_OK(rvm_register("test.bad", host_bad, NULL, 0, &error), error);
   CHECK_OK(rvm_register("test.call", host_call, NULL, 0, &error), error);
@@ -73,6 +81,7 @@ static void register_host(void) {
 
 static void unregister_host(void) {
   rvm_value error;
+  CHECK_OK(rvm_unregister("test.references", &error), error);
   CHECK_OK(rvm_unregister("test.add", &error), error);
   CHECK_OK(rvm_unregister("test.bad", &error), error);
   CHECK_OK(rvm_unregister("test.call", &error), error);
@@ -308,6 +317,51 @@ static void a_host_function_that_breaks_its_contract_is_an_error(void) {
   bench_close(&b);
 }
 
+/* A callee has the only references to arguments, and to values that a closure has captured, if the caller releases its
+   own directly after the call. */
+static void resets_after_a_call_come_before_the_callee(void) {
+  bench b = {0};
+  uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure");
+  uint32_t invoke = image_packed(&b.program, "vm.builtin.invoke_closure");
+  uint32_t tuple = image_packed(&b.program, "vm.builtin.make_tuple");
+  uint32_t copy = image_packed(&b.program, "vm.builtin.copy");
+  uint32_t references = image_packed(&b.program, "test.references");
+  uint32_t count = image_bytecode(&b.program, "count", "x", 2);
+  CALL(&b.program, 1, references, R(0));
+  RET(&b.program, 1);
+  uint32_t same = image_bytecode(&b.program, "same", "x", 2);
+  RET(&b.program, 0);
+  uint32_t kept = image_bytecode(&b.program, "kept", "", 2);
+  CALL(&b.program, 0, tuple, I(1));
+  CALL(&b.program, 1, count, R(0));
+  RET(&b.program, 1);
+  uint32_t passed = image_bytecode(&b.program, "passed", "", 5);
+  CALL(&b.program, 0, tuple, I(1));
+  CALL(&b.program, 1, tuple, I(2)); /* the last reference to another object, which is released after the call */
+  CALL(&b.program, 2, copy, I(3));
+  CALL(&b.program, 4, same, I(4)); /* the first call of a run polls */
+  CALL(&b.program, 3, count, R(0));
+  RESET(&b.program, 0);
+  RESET(&b.program, 1);
+  RESET(&b.program, 2);
+  RET(&b.program, 3);
+  uint32_t captured = image_bytecode(&b.program, "captured", "", 3);
+  CALL(&b.program, 0, tuple, I(1));
+  CALL(&b.program, 1, closure, F(count), R(0));
+  RESET(&b.program, 0);
+  CALL(&b.program, 2, invoke, X, R(1));
+  RESET(&b.program, 1);
+  RET(&b.program, 2);
+  bench_open(&b, NULL);
+  CHECK_OK(RUN(b, kept), b.result);
+  CHECK_INT(b.result.as.i, 2);
+  CHECK_OK(RUN(b, passed), b.result);
+  CHECK_INT(b.result.as.i, 1);
+  CHECK_OK(RUN(b, captured), b.result);
+  CHECK_INT(b.result.as.i, 1);
+  bench_close(&b);
+}
+
 /* Closures of a bytecode function, of a packed function and of a closure, with more captured values than arguments. */
 static void closures_are_called_with_what_they_captured(void) {
   bench b = {0};
@@ -533,6 +587,7 @@ int main(void) {
   an_error_names_the_way_it_came();
   a_wrong_number_of_arguments_is_an_error();
   a_host_function_that_breaks_its_contract_is_an_error();
+  resets_after_a_call_come_before_the_callee();
   closures_are_called_with_what_they_captured();
   a_function_of_the_host_is_a_value();
   a_closure_with_too_much_captured_is_an_error();

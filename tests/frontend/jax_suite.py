@@ -52,9 +52,10 @@ def main() -> int:
     parser.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     parser.add_argument("--target", default="bytecode", help="how kernels are built; bytecode needs no C compiler")
     parser.add_argument("--every", type=int, default=1, help="run only every n-th harness")
+    parser.add_argument("--start", type=int, default=0, help="skip this many harnesses before the first one")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    names = [name for name in selected() if re.search(options.pattern, name)][:: options.every]
+    names = [name for name in selected() if re.search(options.pattern, name)][options.start :: options.every]
     check = partial(outcome, exec_mode=options.exec_mode, target=options.target)
     context = multiprocessing.get_context("spawn")  # JAX runs threads, so a fork could wait for a lock forever
     counts = Counter[str]()

@@ -24,7 +24,13 @@ from jax import lax  # noqa: E402
 
 import relvm.jax  # noqa: E402
 from relvm import vm  # noqa: E402
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError  # noqa: E402
+from relvm.errors import (  # noqa: E402
+    RelvmArgumentError,
+    RelvmError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.frontend.jax import from_jax  # noqa: E402
 from relvm.ir.printer import print_module  # noqa: E402
 from relvm.ir.types import format_type  # noqa: E402
@@ -259,6 +265,34 @@ def test_a_donated_array_is_updated_in_place_and_deleted() -> None:
     assert d["a"].is_deleted() and not d["unused"].is_deleted() and found["a"].unsafe_buffer_pointer() == address
 
 
+def updated_by_loops(x: Any, row: Any) -> Any:
+    x = lax.fori_loop(0, 3, lambda i, x: lax.fori_loop(0, 2, lambda j, x: x.at[2 * i + j].set(row), x), x)
+    return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1].at[s[0]].add(row)), (0, x))[1]
+
+
+def updated_by_scan(x: Any, row: Any) -> Any:
+    def step(x: Any, i: Any) -> Any:
+        return lax.dynamic_update_slice(x, row[None], (i, 0)), i
+
+    return lax.scan(step, lax.scan(step, x, jnp.arange(3))[0], jnp.arange(2))[0]
+
+
+def updated_by_calls(x: Any, row: Any) -> Any:
+    set_row = jax.jit(lambda x: x.at[2].set(row))
+    x = lax.cond(row[0] > 0, lambda x: set_row(set_row(x)), lambda x: x, x)
+    return lax.switch(jnp.int32(1), [lambda x: x, lambda x: x.at[1].multiply(row), lambda x: x.at[0].set(0)], x)
+
+
+@pytest.mark.parametrize("function", [updated_by_loops, updated_by_scan, updated_by_calls])
+def test_a_donated_array_is_updated_in_place_by_loops_and_calls(function: Callable[..., Any]) -> None:
+    x, row = jnp.zeros((64, 16)), jnp.ones(16)
+    expected = jax.jit(function)(x, row)
+    address = x.unsafe_buffer_pointer()
+    found = donating(function, donate_argnums=0, exec_mode="bytecode", target="bytecode")(x, row)
+    assert found.unsafe_buffer_pointer() == address
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_memory_that_something_else_uses_is_never_changed() -> None:
     update = donating(lambda x: x.at[0].set(9.0))
     base = np.zeros((64, 16), F)
@@ -324,6 +358,7 @@ def test_tangents_of_integers_have_no_values() -> None:
         (jnp.sin, ("b, 4",), RelvmArgumentError, "dynamic: .*4"),
         (lambda x: x + jnp.ones((2, 3)), ("b, 3",), RelvmShapeError, "incompatible shapes for broadcasting"),
         (lambda x: x if x.shape[0] > 2 else -x, ("b, 3",), RelvmShapeError, "comparison 'b' > '2' is inconclusive"),
+        (jnp.sin, ("max(b, 2), 3",), RelvmShapeError, r"no argument determines the size b: .*such as b or 2\*b \+ 1"),
     ],
 )
 def test_symbolic_sizes_that_do_not_fit(
@@ -331,6 +366,50 @@ def test_symbolic_sizes_that_do_not_fit(
 ) -> None:
     with pytest.raises(error, match=message):
         from_jax(function, X, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("way", ["traced", "exported"])
+def test_sizes_that_are_expressions(way: str) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        total, rows = lax.scan(lambda c, row: (c + row.sum(), row[:2]), 0.0, x)
+        return total, rows, y[: z.shape[0]], jnp.concatenate([x[:, 0], z]), x[1:].reshape(-1, 2, 3).sum(1)
+
+    shapes = ("2*b + 1, 3", "4*b + c, 2", "3*c")
+    scope = jax.export.SymbolicScope()
+    specs = [jax.ShapeDtypeStruct(jax.export.symbolic_shape(shape, scope=scope), F) for shape in shapes]
+    if way == "exported":
+        run_once = relvm.load_model(bytes(jax.export.export(jax.jit(f))(*specs).serialize()))
+    else:
+        module = from_jax(f, np.zeros((3, 3), F), np.zeros((5, 2), F), np.zeros(3, F), dynamic=shapes)
+        run_once = vm.VirtualMachine(vm.build(module, target="bytecode"))["main"]
+    for b, c in ((1, 1), (3, 2)):
+        args = [np.random.default_rng(b).random(shape, F) for shape in ((2 * b + 1, 3), (4 * b + c, 2), (3 * c,))]
+        for found, expected in zip(run_once(*args), f(*args), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+    even = np.zeros((4, 3), F), np.zeros((5, 2), F), np.zeros(3, F)
+    message = r"argument x of shape \[2\*b \+ 1, 3\]: expected dimension 0" if way == "traced" else "shapes"
+    with pytest.raises(RelvmError, match=message):
+        run_once(*even)
+
+
+def test_divisions_of_sizes_round_down() -> None:
+    """The padding SAME of a convolution with a stride of 2 divides negative sizes."""
+
+    def f(x: Any) -> Any:
+        y = lax.conv_general_dilated(
+            x, jnp.ones((3, 3, 2, 4)), (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return y, jnp.cumsum(x, 1), lax.cummin(x, 0, reverse=True), x[:, : -(-x.shape[1] // 2)]
+
+    specs = jax.ShapeDtypeStruct(jax.export.symbolic_shape("b, h, 5, 2"), F)
+    model = relvm.load_model(bytes(jax.export.export(jax.jit(f))(specs).serialize()))
+    module = from_jax(f, np.zeros((1, 3, 5, 2), F), dynamic=("b, h, 5, 2",))
+    traced = vm.VirtualMachine(vm.build(module, target="bytecode"))["main"]
+    for shape in ((1, 7, 5, 2), (2, 4, 5, 2), (1, 1, 5, 2)):
+        x = np.random.default_rng(0).random(shape, F)
+        for found in (model(x), traced(x)):
+            for each, expected in zip(found, f(x), strict=True):
+                np.testing.assert_allclose(each.numpy(), expected, rtol=1e-5)
 
 
 def test_decompositions_with_symbolic_sizes() -> None:

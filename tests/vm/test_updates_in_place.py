@@ -39,6 +39,13 @@ def kept(n: i64, a: i32[4, 3], all: list[i32[4, 3]]) -> list[i32[4, 3]] {
   }
 }
 
+def applied(n: i64, f: (i32[4, 3]) -> i32[4, 3], a: i32[4, 3]) -> i32[4, 3] {
+  return if n < 1 then a else {
+    b = f(a)
+    return @applied(n - 1, f, b)
+  }
+}
+
 def deep(n: i64, a: i32[4, 3]) -> i32[4, 3] {
   return if n < 1 then a else {
     c = scatter_nd(a, const(i64[1, 1], [[1]]), const(i32[1, 3], [[2, 2, 2]]), depth=1, reduction="mul")
@@ -51,7 +58,7 @@ def deep(n: i64, a: i32[4, 3]) -> i32[4, 3] {
 
 # The steps of a program that ahead-of-time export supports, and the others.
 _EXPORTED = ("update",) * 4 + ("tuple", "view", "branch", "call", "call of two results")
-_STEPS = (*_EXPORTED, "list", "closure", "loop", "recursion")
+_STEPS = (*_EXPORTED, "list", "closure", "function value", "loop", "recursion")
 
 
 def _program(random: np.random.Generator, steps: tuple[str, ...]) -> str:
@@ -96,6 +103,10 @@ def _program(random: np.random.Generator, steps: tuple[str, ...]) -> str:
                 changes = f"{update(pick())}, {update('a')}"
                 lines.append(f"f{number} = fn (a: {_ROWS}) -> {_ROWS} {{ return add({changes}) }}")
                 lines.append(f"{v} = f{number}({pick()})")
+            case "function value":
+                changes = f"{update(pick())}, {update('a')}"
+                lines.append(f"f{number} = fn (a: {_ROWS}) -> {_ROWS} {{ return subtract({changes}) }}")
+                lines.append(f"{v} = @applied({random.integers(3)}, f{number}, {pick()})")
             case "call":
                 lines.append(f"{v} = @changed({pick()}, {pick()})")
             case "call of two results":

@@ -146,6 +146,8 @@ def print_routine(
     routines: Mapping[FunctionKey, Routine],
     reports: Reports = _SILENT,
     parameters: Mapping[int, DType] = MappingProxyType({}),
+    *,
+    releases_early: bool = False,
 ) -> str:
     """Return the C code of one routine.
 
@@ -159,8 +161,11 @@ def print_routine(
         What the code reports to the virtual machine, by default nothing.
     parameters
         The types of the parameters that the routine checks to be scalars.
+    releases_early
+        Whether a call releases registers that the routine does not use afterwards before the callee runs, so that the
+        callee can update arguments in place.
     """
-    printer = _Printer(routine, functions, routines, reports, parameters)
+    printer = _Printer(routine, functions, routines, reports, parameters, releases_early)
     body = printer.block(routine.body, "  ")
     if not always_tail_calls(routine.body):
         body += printer.last_report("  ")
@@ -197,6 +202,7 @@ class _Printer:
         routines: Mapping[FunctionKey, Routine],
         reports: Reports,
         parameters: Mapping[int, DType],
+        releases_early: bool,
     ) -> None:
         self.routine = routine
         self.positions = iter(reports.positions) if reports.positions else repeat(-1)
@@ -216,6 +222,9 @@ class _Printer:
         self.restarts = False  # whether the code contains a jump to its start
         self.result = len(routine.params)
         self.functions = functions
+        # Whether calls release registers early, and the registers that are released after each call, by its id.
+        self.releases_early = releases_early and reports.located is not None
+        self.dead: dict[int, tuple[int, ...]] = {}
         self.parts: list[str] = []
         self.part_count = 0
 
@@ -265,11 +274,18 @@ class _Printer:
 
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         """Return the lines of a block.  A long block is split into functions, and the lines call these functions."""
+        if self.releases_early:
+            for statement, dead in zip(body, _resets_after(body), strict=True):
+                self.dead[id(statement)] = tuple(each for each in dead if each not in self.locals)
         if len(body) <= PART_STATEMENTS:
             return [line for statement in body for line in self.statement_lines(statement, indent)]
         lines = []
         for start in range(0, len(body), PART_STATEMENTS):
-            part = self.block(body[start : start + PART_STATEMENTS], "  ")
+            part = [
+                line
+                for statement in body[start : start + PART_STATEMENTS]
+                for line in self.statement_lines(statement, "  ")
+            ]
             name = f"part{self.part_count}_of_{self.symbol}"
             self.part_count += 1
             self.parts += self.function("static __attribute__((noinline)) rvm_status", name, part)
@@ -298,7 +314,8 @@ class _Printer:
     def statement(self, statement: Statement, instruction: int | None, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                line = self.copy(statement) or _call(statement, self.functions, self.routines, self.locals)
+                dead = self.dead.get(id(statement), ())
+                line = self.copy(statement) or _call(statement, self.functions, self.routines, self.locals, dead)
                 return [indent + _report_failure_at(instruction, line)]
             case TailCallStatement():
                 return self.tail_call(statement, indent)
@@ -384,6 +401,16 @@ def _has_long_block(body: tuple[Statement, ...]) -> bool:
     return len(body) > PART_STATEMENTS or any(_has_long_block(block) for each in body for block in blocks_of(each))
 
 
+def _resets_after(body: tuple[Statement, ...]) -> list[tuple[int, ...]]:
+    """Return, for each statement of a block, the registers that the statements directly after it release."""
+    found: list[tuple[int, ...]] = []  # in reverse order
+    following: tuple[int, ...] = ()
+    for statement in reversed(body):
+        found.append(following)
+        following = (statement.register, *following) if isinstance(statement, ResetStatement) else ()
+    return found[::-1]
+
+
 def _report_failure_at(instruction: int | None, line: str) -> str:
     """Return `line`, changed so that a failure in it reports the failed instruction to the virtual machine.
 
@@ -431,12 +458,14 @@ def _call(
     functions: Mapping[FunctionKey, int],
     routines: Mapping[FunctionKey, Routine],
     scalars: Mapping[int, DType],
+    dead: tuple[int, ...] = (),
 ) -> str:
     """Return the C code of a call.
 
     functions: the index of each function in the function table, by key.
     routines: the routines in the same C file, by key, which are called directly.
     scalars: the types of the registers that are C variables.
+    dead: the registers to release before the callee runs.
     """
     array, count = _array(call.args, scalars), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
@@ -444,9 +473,17 @@ def _call(
     text = name if not call.comment else f"{call.comment} = {name}"
     comment = f"  /* {c_comment(text)} */"
     callee = f"f[{functions[call.function]}]"
+    calls_routine = call.function in routines or (call.function in INVOKES and count >= 2)
+    given = declared = ""
+    if calls_routine and dead:
+        given = f"&(const rvm_dead_registers){{r, dead, {len(dead)}}}"
+        declared = f"static const int32_t dead[] = {{{', '.join(map(str, dead))}}}; "
     if count > _MAX_ARRAY:
-        called = f"rvm_call_many(ctx, {callee}, &tables, words, {count}, {destination}, failure)"
-        return f"{{ {_tables(call.args)} RVM_TRY({called}); }}{comment}"
+        called = f"rvm_call_many(ctx, {callee}, &tables, words, {count}, {given or 'NULL'}, {destination}, failure)"
+        return f"{{ {_tables(call.args)} {declared}RVM_TRY({called}); }}{comment}"
+    if given:
+        called = f"rvm_call_last(ctx, {callee}, {array}, {count}, {given}, {destination}, failure)"
+        return f"{{ {declared}RVM_TRY({called}); }}{comment}"
     if call.kernel:
         kernel = kernel_symbol(name)
         return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel}, {array}, {count}, {destination}, failure));{comment}"
@@ -455,7 +492,7 @@ def _call(
         passed = f"{args}, " if args else ""
         return f"RVM_TRY(apply_{routine_symbol(name)}(ctx, {passed}{destination}, failure));{comment}"
     if call.function in INVOKES and count >= 2:
-        return f"RVM_TRY(rvm_invoke(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"
+        return f"RVM_TRY(rvm_invoke(ctx, {callee}, {array}, {count}, NULL, {destination}, failure));{comment}"
     row = _DIRECT.get(call.function, "")
     match row, call.args:
         case "copy", (_,) if call.destination is not None:

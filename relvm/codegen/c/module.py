@@ -29,7 +29,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.kernel import Kernel
 from relvm.lir.passes.scalar_functions import checked_types, scalar_functions
-from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
+from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, updates_values, used_functions
 from relvm.tables import find_header, header_files
 
 _OPEN = """const rvm_native_api *rvm_api;
@@ -218,6 +218,7 @@ def print_c(
     functions = {key: i for i, key in enumerate(module.functions)}
     named = {} if statement_positions else {routine.key: routine for routine in printed}
     scalars = {} if statement_positions else scalar_functions(replace(module, routines=tuple(printed)))
+    releases_early = updates_values(module)
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = [_ROUTINES, '#include <math.h>\n\n#include "native_function.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
@@ -231,7 +232,8 @@ def print_c(
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
             parameters = checked_types(routine, module)
-            parts.append(print_routine(routine, functions, named, reports[routine.name], parameters))
+            report = reports[routine.name]
+            parts.append(print_routine(routine, functions, named, report, parameters, releases_early=releases_early))
     parts += [print_apply(r, functions, is_scalar=r.key in scalars) for r in printed if r.key in called]
     located = {name: report.located for name, report in reports.items() if report.located is not None}
     return CSource(units, "\n\n".join(part for part in parts if part) + "\n", located)

@@ -287,11 +287,21 @@ def _at_most(value: Scalar, limit: Scalar) -> Scalar:
     return smaller(value, limit)
 
 
+def _combined(k: KernelBuilder, function: str, x: Scalar, y: Scalar) -> Scalar:
+    """Return the maximum or minimum of two numbers, or log(exp(x) + exp(y)).   function: see `cumulative_kernel`."""
+    if function != "logaddexp":
+        return Operation(function, (x, y), x.dtype)
+    larger = k.let("larger", Operation("max", (x, y), x.dtype))
+    distance = k.let("distance", larger - Operation("min", (x, y), x.dtype))  # NaN for two equal infinities
+    rest = Operation("log1p", (Operation("exp", (-distance,), x.dtype),), x.dtype)
+    return select(distance.ne(distance), x + y, larger + rest)
+
+
 def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, function: str) -> KernelDef:
-    """Return the kernel of a cumulative maximum or minimum along an axis.
+    """Return the kernel of a cumulative maximum, minimum or logarithm of sums of exponentials along an axis.
 
     reverse: whether to begin at the end of the axis.
-    function: "max" or "min".  After a NaN, all results are NaN.
+    function: "max", "min" or "logaddexp".  After a NaN, all results are NaN.
     """
     k = KernelBuilder()
     source, out = buffer("x", x), buffer("out", x, is_output=True)
@@ -303,7 +313,7 @@ def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, functi
         element = k.variable("element", source[at])
         with k.branch(step > 0):
             before = k.let("before", out[(*place[:axis], row + 1 if reverse else row - 1, *place[axis:])])
-            chosen: Scalar = Operation(function, (element, before), element.dtype)
+            chosen = _combined(k, function, element, before)
             if element.dtype.is_float:
                 chosen = select(before.ne(before), before, select(element.ne(element), element, chosen))
             k.assign(element, chosen)

@@ -11,10 +11,10 @@ import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.common.control_flow import choose, if_else, while_loop
 from relvm.frontend.common.indexed_kernels import dynamic_update_slice_kernel
-from relvm.frontend.common.window_kernels import cumulative_kernel
 from relvm.frontend.jax.avals import dim_of
 from relvm.frontend.jax.context import JaxprContext
 from relvm.frontend.jax.leaves import DIRECT, STRUCTURAL
+from relvm.frontend.stablehlo.cumulative import emit_cumulative
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import DimValue, Expr, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim
@@ -228,35 +228,20 @@ def _with_row(importer: JaxprContext, x: Expr, row: Expr, at: Expr) -> Expr:
 
 # ---- cumulative operations ----
 
+_CUMULATIVE = {
+    "cumsum": "add",
+    "cumprod": "multiply",
+    "cummax": "maximum",
+    "cummin": "minimum",
+    "cumlogsumexp": "logaddexp",
+}
 
-@converts("cumsum", "cumprod")
+
+@converts(*_CUMULATIVE)
 def _cumulative(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """Import a cumulative sum or product.
-
-    For floats narrower than f32, it is computed in f32, and each result is rounded once.
-    """
-    (x,) = operands
-    function = ops.cumsum if equation.primitive.name == "cumsum" else ops.cumprod
-    dtype = x.known_element_type
-    wide = importer.emit(ops.cast(x, to=F32.name)) if dtype.is_narrow_float else x
-    found = importer.emit(function(wide, axis=equation.params["axis"], reverse=equation.params["reverse"]))
-    return [importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found]
-
-
-@converts("cummax", "cummin")
-def _cumulative_extreme(importer: JaxprContext, equation: Any, operands: list[Expr]) -> list[Expr]:
-    """Import a cumulative maximum or minimum.  From the first NaN on, all results are NaN."""
-    (x,) = operands
     params = equation.params
-    function = "max" if equation.primitive.name == "cummax" else "min"
-    dtype = x.known_element_type
-    wide = importer.emit(ops.cast(x, to=F32.name)) if dtype.is_narrow_float else x
-    kernel = cumulative_kernel(
-        importer.unique_name(equation.primitive.name), wide.tensor_type, params["axis"], params["reverse"], function
-    )
-    importer.builder.kernel(kernel)
-    found = importer.builder.call_kernel(kernel.name, wide, result=wide.tensor_type)
-    return [importer.emit(ops.cast(found, to=dtype.name)) if dtype.is_narrow_float else found]
+    function = _CUMULATIVE[equation.primitive.name]
+    return [emit_cumulative(importer, operands[0], function, params["axis"], reverse=params["reverse"])]
 
 
 # ---- selection ----

@@ -13,6 +13,7 @@ from relvm.frontend.jax.avals import type_of_aval
 from relvm.frontend.jax.importer import JaxprImporter
 from relvm.frontend.jax.leaves import equations_in, is_leaf, lower_leaves
 from relvm.frontend.jax.requirements import import_jax
+from relvm.frontend.jax.sizes import parameter_sizes
 from relvm.frontend.stablehlo.importer import identifier
 from relvm.ir.expr import Module
 from relvm.ir.symbolic import AnyDim, dim_var
@@ -66,7 +67,8 @@ def from_jax(
     RelvmArgumentError
         `dynamic` does not fit the arguments.
     RelvmShapeError
-        JAX cannot trace the function with symbolic sizes, for example because it compares two of them.
+        JAX cannot trace the function with symbolic sizes, for example because it compares two of them.  Or no size of
+        an argument determines a symbolic dimension: each must occur in a size that is linear in it, such as `2*b + 1`.
 
     Examples
     --------
@@ -149,10 +151,11 @@ def import_traced(traced: Any, name: str = "main") -> Module:
     importer = JaxprImporter(place, lowered, dims)
     parameters = _parameters(jax, traced)
     types = [type_of_aval(var.aval, dims) for var in closed.jaxpr.invars]
+    sizes_of_parameters = parameter_sizes(types, parameters.names, dims, place)
     attributes: dict[str, Any] = {"output_names": parameters.outputs}
     if dims:
-        attributes["lower_bounds"] = tuple((size, 1) for size in dims)
-    return importer.import_main(closed, parameters.names, types, name, tuple(attributes.items()))
+        attributes["lower_bounds"] = sizes_of_parameters.lower_bounds
+    return importer.import_main(closed, parameters.names, sizes_of_parameters, name, tuple(attributes.items()))
 
 
 def _dims(jaxpr: Any) -> tuple[dict[str, AnyDim], list[Any]]:

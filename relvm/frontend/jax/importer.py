@@ -19,12 +19,13 @@ from relvm.frontend.jax.context import JaxprContext
 from relvm.frontend.jax.equations import REFUSED, converter_for
 from relvm.frontend.jax.leaves import Lowered, is_leaf, key_of
 from relvm.frontend.jax.requirements import import_jax
+from relvm.frontend.jax.sizes import ParameterSizes
 from relvm.frontend.stablehlo.importer import Unimported, identifier, reachable_functions
 from relvm.frontend.stablehlo.program import Operation, Value
 from relvm.ir.dtypes import I32, I64
-from relvm.ir.expr import Attributes, DimValue, Expr, Module
+from relvm.ir.expr import Attributes, DimValue, Expr, Module, Shape, Var
 from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import Type
+from relvm.ir.types import ShapeType, TensorType
 
 _SOURCE = re.compile(r"(\S+):(\d+):(\d+)")
 
@@ -44,23 +45,37 @@ class JaxprImporter(JaxprContext):
         self._jaxprs: dict[int, str] = {}  # the id of a jaxpr -> its function
 
     def import_main(
-        self, jaxpr: Any, names: Sequence[str], types: Sequence[Type], name: str, attributes: Attributes
+        self, jaxpr: Any, names: Sequence[str], sizes: ParameterSizes, name: str, attributes: Attributes
     ) -> Module:
         """Import a closed jaxpr as the public function `name`, and return the module.
 
-        names, types: the names and the types of the parameters.
+        names, sizes: the names and the symbolic sizes of the parameters.
         """
         self.unique_name(name)
         functions = list(self.program.functions.values())
         used = [each for each in functions if any(True for _ in each.body.operations)]
         self.import_functions(reachable_functions(self.program, used), ())
-        with self.builder.function(name, list(zip(names, types, strict=True)), attributes=attributes) as variables:
+        parameters = list(zip(names, sizes.types, strict=True))
+        with self.builder.function(name, parameters, attributes=attributes) as variables:
+            for dim, value in sizes.definitions:
+                self.builder.match_cast(Shape((value,)), ShapeType((dim,)), "sizes")
+            arguments = [
+                self._argument(variable, var.aval, f"{name}: argument {variable.name}")
+                for variable, var in zip(variables, jaxpr.jaxpr.invars, strict=True)
+            ]
             try:
-                self.builder.ret(as_result(self.inline(jaxpr, variables)))
+                self.builder.ret(as_result(self.inline(jaxpr, arguments)))
             except Unimported:
                 self.builder.ret(0)
         expect_no_problems(self.program.place, self.problems, "equations")
         return self.builder.module()
+
+    def _argument(self, variable: Var, aval: Any, where: str) -> Expr:
+        """Return a parameter with the sizes of its type in JAX.   where: the beginning of messages about its sizes."""
+        type_ = self.type_of_value(aval)
+        if variable.type == type_ or not isinstance(type_, TensorType):
+            return self.with_type(variable, type_)
+        return self.builder.match_cast(variable, type_, where=f"{where} of shape [{', '.join(map(str, aval.shape))}]")
 
     # ---- jaxprs ----
 

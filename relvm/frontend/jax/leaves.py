@@ -32,7 +32,7 @@ STRUCTURAL = frozenset(
     )
 )
 # Primitives for real numbers that JAX would lower to many operations, or to a library of a processor.
-DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "approx_top_k"))
+DIRECT = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "approx_top_k"))
 
 
 @record

@@ -47,12 +47,14 @@ from relvm.frontend.stablehlo.registry import (
     reason_for_refusal,
     supported_operations,
 )
+from relvm.frontend.stablehlo.symbolic_values import is_small_integer
 from relvm.ir.expr import Expr, Module, Tuple, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, TupleType, Type
 
 import_converters()
 
+_RETURNS = ("func.return", "stablehlo.return")
 _MAX_INLINED = 32  # nested calls of functions that are inlined
 _SOURCE_LINE = re.compile(r"[^():]*:\d+:\d+")
 # Exceptions that a converter raises for a malformed operation.
@@ -213,7 +215,8 @@ class Importer(ImportContext):
     def call(self, name: str, args: list[Expr]) -> tuple[Expr, ...]:
         """Call a function of the program, and return its results.
 
-        A function whose parameters have unknown dimensions is inlined.
+        A function whose parameters have unknown dimensions is inlined.  So is a function that computes integers from
+        sizes, so that the sizes that depend on them are expressions of these sizes.
         """
         function = self.program.functions.get(name)
         if function is None:
@@ -222,7 +225,12 @@ class Importer(ImportContext):
             raise RelvmFormatError(
                 f"function {shortened(name)} takes {len(function.body.arguments)} arguments, got {len(args)}"
             )
-        if self.inlines_all or not _is_static(function):
+        computes_sizes = (
+            all(map(is_small_integer, (*function.body.arguments, *_returned(function))))
+            and any(map(self.symbolic.is_size, args))
+            and function.name not in self._inlined
+        )
+        if self.inlines_all or computes_sizes or not _is_static(function):
             return self._inline(function, args)
         count = len(function.type.results)
         result = self.builder.call(self._functions[name], *args)
@@ -251,7 +259,7 @@ class Importer(ImportContext):
         values: the values that the block can use.  The results of its operations are added.
         """
         for operation in block.operations:
-            if operation.name in ("func.return", "stablehlo.return"):
+            if operation.name in _RETURNS:
                 return [self.lookup(operand, values) for operand in operation.operands]
             self.import_operation(operation, values)
         return []
@@ -280,6 +288,7 @@ class Importer(ImportContext):
                     raise RelvmFormatError(f"expected {len(results)} results, got {len(operation.results)}")
                 for declared, result in zip(operation.results, results, strict=True):
                     values[declared] = self._checked(declared.type, result)
+                self.symbolic.follow(operation, values)
             except Unimported:
                 pass
             except RelvmUnsupportedError as error:
@@ -379,6 +388,11 @@ def _is_static(function: Function) -> bool:
     """Return whether the types of a function have no unknown dimensions."""
     types = (*function.type.inputs, *function.type.results)
     return all(_is_known(type_) for type_ in types)
+
+
+def _returned(function: Function) -> tuple[Value, ...]:
+    """Return the values that a function returns."""
+    return next((each.operands for each in function.body.operations if each.name in _RETURNS), ())
 
 
 def _is_known(type_: AnyType) -> bool:

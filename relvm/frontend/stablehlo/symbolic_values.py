@@ -7,7 +7,9 @@ variable.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,12 +20,15 @@ from relvm.frontend.stablehlo.program import Elements, Operation, Tensor, Value
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, Shape
-from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op
+from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative
 from relvm.ir.types import ShapeType
 
 _LARGEST = 64  # elements of a tensor whose elements are followed
 
 Sizes = tuple[AnyDim, ...]
+# How an integer is computed: the name of an operation, or the direction of a comparison, and the trees of its operands.
+# The tree of a known number is a tuple of this number.
+Tree = tuple[Any, ...]
 
 
 class Emitter(Protocol):
@@ -43,6 +48,7 @@ class SymbolicValues:
         self.importer = importer
         self._operations: dict[Value, tuple[Operation, Mapping[Value, Expr]]] = {}
         self._known: dict[Expr, Sizes | None] = {}
+        self._trees: dict[Expr, Tree] = {}
         self._sizes: dict[Expr, Sizes] = {}
 
     def define(self, operation: Operation, values: Mapping[Value, Expr]) -> None:
@@ -50,9 +56,62 @@ class SymbolicValues:
 
         values: the values that the operation can use.
         """
-        if operation.name in _RULES:
+        if operation.name in _FOLLOWED:
             for result in operation.results:
                 self._operations[result] = operation, values
+
+    def follow(self, operation: Operation, values: Mapping[Value, Expr]) -> None:
+        """Compute the elements of the result of an imported operation if those of the operands are known.
+
+        Later calls of the function that contains the operation give its values other elements, and operations outside
+        of the function know only the expression of the result.
+
+        values: the values that the operation can use, and its result.
+        """
+        name = operation.name.removeprefix("stablehlo.")
+        if len(operation.results) != 1 or (
+            not (operation.name in _RULES or operation.name in _SOURCES or name in _TREES)
+        ):
+            return
+        result = values.get(operation.results[0])
+        if result is None or result in self._known:
+            return
+        if operation.name in _SOURCES:
+            self._known[result] = _source_elements(operation, values)
+            return
+        known = [self._elements_of(values.get(operand)) for operand in operation.operands]
+        elements = None
+        if operation.name in _RULES and None not in known and _count(operation.results[0]) is not None:
+            with suppress(ComplexDimError, ZeroDivisionError, ValueError):
+                elements = _RULES[operation.name](operation, known)
+        trees = [self._tree(values.get(operand)) for operand in operation.operands]
+        if name in _TREES and all(trees) and not all(isinstance(item, int) for item in elements or (None,)):
+            name = str(operation.attributes.get("comparison_direction")) if name == "compare" else name
+            tree = (name, *trees)
+            rounded = _rounded_down(tree)
+            if rounded is not None:
+                elements = (rounded,)
+            elif elements is None or name in _ROUNDING or any(isinstance(each[0], str) for each in trees if each):
+                self._trees[result] = tree
+        if elements is not None:
+            self._known[result] = elements
+
+    def _elements_of(self, expr: Expr | None) -> Sizes | None:
+        """Return the elements of an integer tensor if they have been computed."""
+        if isinstance(expr, Constant) and expr.value.size <= _LARGEST and expr.value.dtype.kind in "iub":
+            return tuple(int(item) for item in expr.value.reshape(-1).tolist())
+        return None if expr is None else self._known.get(expr)
+
+    def _tree(self, expr: Expr | None) -> Tree | None:
+        """Return how a tensor of one element is computed, or its element."""
+        if expr is not None and expr in self._trees:
+            return self._trees[expr]
+        elements = self._elements_of(expr)
+        return elements if elements is not None and len(elements) == 1 else None
+
+    def is_size(self, expr: Expr) -> bool:
+        """Return whether a tensor is known to contain a size that is not a constant."""
+        return any(not isinstance(item, int) for item in self._elements_of(expr) or ())
 
     def know(self, expr: Expr, elements: Sizes) -> None:
         """Record the elements of an integer tensor."""
@@ -63,8 +122,8 @@ class SymbolicValues:
         expr = values.get(value)
         if expr is None:
             return None
-        if isinstance(expr, Constant) and expr.value.size <= _LARGEST and expr.value.dtype.kind in "iub":
-            return tuple(int(item) for item in expr.value.reshape(-1).tolist())
+        if isinstance(expr, Constant):
+            return self._elements_of(expr)
         if expr not in self._known:
             self._known[expr] = None  # a cycle cannot occur, but a deep chain is evaluated only once
             self._known[expr] = self._evaluate(value)
@@ -76,15 +135,8 @@ class SymbolicValues:
         if found is None or count is None:
             return None
         operation, values = found
-        if operation.name == "stablehlo.get_dimension_size":
-            operand = values[operation.operands[0]].tensor_type
-            axis = operation.attributes.get("dimension")
-            return None if operand.shape is None or not isinstance(axis, int) else (operand.shape[axis],)
-        if operation.name == "stablehlo.constant":
-            attribute = operation.attributes.get("value")
-            if not isinstance(attribute, Elements) or attribute.array.dtype.kind not in "iub":
-                return None
-            return tuple(map(int, np.broadcast_to(attribute.array, _shape(value)).reshape(-1).tolist()))
+        if operation.name in _SOURCES:
+            return _source_elements(operation, values)
         operands = [self.elements(operand, values) for operand in operation.operands]
         leaves = [
             self.sizes(operand, values) if known is None and _can_be_size(operand) else known
@@ -137,6 +189,13 @@ def _can_be_size(value: Value) -> bool:
     return is_integer and _count(value) is not None
 
 
+def is_small_integer(value: Value) -> bool:
+    """Return whether a value is a small tensor of integers or bools, whose elements can be followed."""
+    return _can_be_size(value) or (
+        isinstance(value.type, Tensor) and str(value.type.element) == "i1" and bool(_count(value))
+    )
+
+
 def _shape(value: Value) -> tuple[int, ...]:
     assert isinstance(value.type, Tensor)
     return tuple(dim or 0 for dim in value.type.shape or ())
@@ -151,6 +210,19 @@ def _count(value: Value) -> int | None:
     return count if count <= _LARGEST else None
 
 
+def _source_elements(operation: Operation, values: Mapping[Value, Expr]) -> Sizes | None:
+    """Return the elements of a constant or of a size, or None if they are not integers or not known."""
+    if operation.name == "stablehlo.get_dimension_size":
+        operand = values[operation.operands[0]].tensor_type
+        axis = operation.attributes.get("dimension")
+        return None if operand.shape is None or not isinstance(axis, int) else (operand.shape[axis],)
+    (value,) = operation.results
+    attribute = operation.attributes.get("value")
+    if not isinstance(attribute, Elements) or attribute.array.dtype.kind not in "iub" or _count(value) is None:
+        return None
+    return tuple(map(int, np.broadcast_to(attribute.array, _shape(value)).reshape(-1).tolist()))
+
+
 def _same(operation: Operation, operands: list[Sizes]) -> Sizes:
     return operands[0]
 
@@ -161,8 +233,10 @@ def _broadcast(operation: Operation, operands: list[Sizes]) -> Sizes | None:
 
 
 def _concatenated(operation: Operation, operands: list[Sizes]) -> Sizes | None:
-    is_vector = isinstance(operation.results[0].type, Tensor) and len(_shape(operation.results[0])) == 1
-    return tuple(item for operand in operands for item in operand) if is_vector else None
+    """Return the elements of a concatenation along the first axis."""
+    if operation.attributes.get("dimension") != 0:
+        return None
+    return tuple(item for operand in operands for item in operand)
 
 
 def _sliced(operation: Operation, operands: list[Sizes]) -> Sizes | None:
@@ -178,25 +252,84 @@ def _elementwise(function: Callable[[AnyDim, AnyDim], AnyDim]) -> Callable[[Oper
     return lambda operation, operands: tuple(function(x, y) for x, y in zip(*operands, strict=True))
 
 
+def _rounded_down(tree: Tree) -> AnyDim | None:
+    """Return the quotient or the remainder that `tree` computes, or None if it does not match.
+
+    JAX computes them for expressions of sizes, which can be negative, by operations that round toward zero.  The
+    divisor is a positive number.
+    """
+    match tree:
+        case (
+            "select",
+            ("and", ("NE", ("sign", (x,)), (1,)), ("NE", ("remainder", (x2,), (int(y),)), (0,))),
+            ("subtract", ("divide", (x3,), (int(y3),)), (1,)),
+            ("divide", (x4,), (int(y4),)),
+        ) if y > 0 and x == x2 == x3 == x4 and y == y3 == y4:
+            return dim_op("floordiv", x, y)
+        case (
+            "select",
+            ("and", ("NE", ("LT", ("remainder", (x,), (int(y),)) as found, (0,)), (0,)), ("NE", found2, (0,))),
+            ("add", found3, (int(y2),)),
+            found4,
+        ) if y > 0 and y == y2 and found == found2 == found3 == found4:
+            return dim_op("mod", x, y)
+    return None
+
+
 def _quotient(x: AnyDim, y: AnyDim) -> AnyDim:
-    """Return x // y.  For sizes, which are not negative, this is the division of StableHLO, which rounds toward zero.
+    """Return the quotient of StableHLO, which rounds toward zero.  An expression of unknown sign counts as positive.
 
     Raise ValueError if an operand is a negative number, or if y is 0.
     """
     if any(isinstance(each, int) and each < 0 for each in (x, y)) or y == 0:
         raise ValueError
-    return dim_op("floordiv", x, y)
+    return -dim_op("floordiv", -x, y) if is_never_negative(-x) else dim_op("floordiv", x, y)
 
 
 def _remainder(x: AnyDim, y: AnyDim) -> AnyDim:
+    """Return the remainder of StableHLO, which has the sign of x, under the conditions of `_quotient`."""
     if any(isinstance(each, int) and each < 0 for each in (x, y)) or y == 0:
         raise ValueError
-    return dim_op("mod", x, y)
+    return -dim_op("mod", -x, y) if is_never_negative(-x) else dim_op("mod", x, y)
 
 
+def _compared(operation: Operation, operands: list[Sizes]) -> Sizes | None:
+    """Return the result of a comparison of numbers, as 0 and 1, or None for expressions of sizes."""
+    compare = _COMPARISONS.get(str(operation.attributes.get("comparison_direction")))
+    numbers = [item for operand in operands for item in operand]
+    if compare is None or not all(isinstance(item, int) for item in numbers):
+        return None
+    return tuple(int(compare(x, y)) for x, y in zip(*operands, strict=True))
+
+
+def _selected(operation: Operation, operands: list[Sizes]) -> Sizes | None:
+    """Return the elements that known numbers select, or None if expressions of sizes select them."""
+    conditions, yes, no = operands
+    if len(conditions) == 1:
+        conditions = conditions * len(yes)
+    if not all(isinstance(item, int) for item in conditions):
+        return None
+    return tuple(x if item else y for item, x, y in zip(conditions, yes, no, strict=True))
+
+
+def _signs(operation: Operation, operands: list[Sizes]) -> Sizes | None:
+    (values,) = operands
+    return tuple((x > 0) - (x < 0) for x in values) if all(isinstance(x, int) for x in values) else None  # type: ignore[operator]
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+}
+_SOURCES = frozenset(("stablehlo.constant", "stablehlo.get_dimension_size"))
+# The operations of which JAX composes a division that rounds down.
+_TREES = frozenset(("add", "and", "compare", "divide", "remainder", "select", "sign", "subtract"))
+_ROUNDING = ("divide", "remainder")  # their elements are not known if an operand is negative
 _RULES: dict[str, Callable[..., Any]] = {
-    "stablehlo.constant": _same,
-    "stablehlo.get_dimension_size": _same,
     "stablehlo.convert": _same,
     "stablehlo.reshape": _same,
     "stablehlo.broadcast_in_dim": _broadcast,
@@ -205,8 +338,12 @@ _RULES: dict[str, Callable[..., Any]] = {
     "stablehlo.add": _elementwise(lambda x, y: x + y),
     "stablehlo.subtract": _elementwise(lambda x, y: x - y),
     "stablehlo.multiply": _elementwise(lambda x, y: x * y),
+    "stablehlo.compare": _compared,
+    "stablehlo.select": _selected,
+    "stablehlo.sign": _signs,
     "stablehlo.divide": _elementwise(_quotient),
     "stablehlo.remainder": _elementwise(_remainder),
     "stablehlo.maximum": _elementwise(lambda x, y: dim_op("max", x, y)),
     "stablehlo.minimum": _elementwise(lambda x, y: dim_op("min", x, y)),
 }
+_FOLLOWED = _RULES.keys() | _SOURCES

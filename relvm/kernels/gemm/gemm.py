@@ -119,6 +119,18 @@ class Prepacked:
 
 
 @value_record
+class RowMajor:
+    """A right matrix that is read in place.  Its rows are contiguous, and follow each other.
+
+    The number of its columns must be a multiple of STEP.  Reading in place is faster than copying if the left matrix
+    has so few rows that each element of the right matrix is used in a single tile.
+    """
+
+    buffer: Buffer
+    start: Scalar
+
+
+@value_record
 class PackOnTheFly:
     """A right matrix that is copied panel by panel at run time.  A panel is a group of adjacent columns.
 
@@ -136,7 +148,7 @@ def gemm(
     sizes: tuple[Scalar, Scalar, Scalar],
     width: int,
     result: Epilogue,
-    operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
+    operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | RowMajor | PackOnTheFly, Counters]],
     line: int | None = None,
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
@@ -165,13 +177,15 @@ def gemm(
             pitch: Scalar = Literal(width, I64)
             if constant_value(columns) is None:
                 pitch = k.let("pitch", round_up(count, STEP))
-            stride = None if isinstance(right, Prepacked) else pitch
+            stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
             product = _PanelMatmul(
                 k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, line
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
+            elif isinstance(right, RowMajor):
+                product.write(Literal(0, I64), depth, right.buffer, right.start + column, None, None)
             else:
                 _write_copied(k, product, right, depth, pitch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -17,11 +17,9 @@ from relvm.ir.expr import (
     If,
     KernelCall,
     KernelRun,
-    Kill,
     Module,
     Shape,
     Tuple,
-    TupleItem,
     Var,
     prim,
 )
@@ -54,7 +52,7 @@ def plan_memory(module: Module) -> Module:
                                            _ = run scatter_f32(y, i, u, y)
 
     Tensors that are not needed at the same time can share a storage, by the rules of
-    relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
+    relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of each value after its last use.
     """
     kernels = dict(module.kernels)
     updating = _updating(kernels)
@@ -95,26 +93,6 @@ def _used_roots(expr: Expr, scope: Scope) -> set[Var]:
     return {scope.root(item) for item in walk(expr) if isinstance(item, Var)}
 
 
-def _dead_tuples(block: Block, own: Collection[Var], scope: Scope) -> dict[int, list[Var]]:
-    """Return, for each point of a block, the tuples that are dead after it: their last use is a tuple item there.
-
-    A live tuple refers to its items, which could then not be updated in place.  The result contains only parameters and
-    variables of enclosing blocks, because insert_kills releases the tuples that are bound in the block itself.
-
-    own: the variables that the block binds.
-    scope: the scope of the block.
-    """
-    last: dict[Var, int] = {}
-    for point, binding in enumerate(block.bindings):
-        last |= dict.fromkeys(_used_roots(binding.value, scope) - set(own), point)
-    kept = {*scope.needed, *_used_roots(block.result, scope)}
-    dead: dict[int, list[Var]] = {}
-    for var, point in last.items():
-        if isinstance(var.type, TupleType) and isinstance(block.bindings[point].value, TupleItem) and var not in kept:
-            dead.setdefault(point, []).append(var)
-    return dead
-
-
 class _Planner:
     """Planner of the memory of a function.
 
@@ -145,10 +123,9 @@ class _Planner:
         needed: the roots of the variables that the enclosing blocks use after `block`.
         """
         scope = outer.enter(block, needed)
-        placing = _BlockRewriter(plan_block(block, scope, self.kernels, self.ranges), block, scope)
+        placing = _BlockRewriter(plan_block(block, scope, self.kernels, self.ranges))
         needed_after = self.needed_after_branches(block, scope)
-        dead = _dead_tuples(block, placing.own, scope) if placing.plan.unshared else {}
-        for point, binding in enumerate(block.bindings):
+        for binding in block.bindings:
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
                     placing.add_kernel_run(binding, call)
@@ -156,7 +133,6 @@ class _Planner:
                     later = needed_after.get(binding.var, frozenset())
                     inner = map_blocks(partial(self.block, outer=scope, needed=later), value)
                     placing.bindings.append(with_value(binding, inner))
-            placing.kill(dead.get(point, ()), binding.var)
         return replace(block, bindings=tuple(placing.bindings))
 
     def needed_after_branches(self, block: Block, scope: Scope) -> dict[Var, frozenset[Var]]:
@@ -182,10 +158,8 @@ class _Planner:
 class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
-    def __init__(self, plan: BlockPlan, block: Block, scope: Scope) -> None:
+    def __init__(self, plan: BlockPlan) -> None:
         self.plan = plan
-        self.scope = scope
-        self.own = {binding.var for binding in block.bindings}
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
 
@@ -220,8 +194,6 @@ class _BlockRewriter:
         if value in self.plan.unshared:
             given = self.plan.unshared[value]
             self.bindings.append(Binding(var, BuiltinCall("unshare_tensor", (given,), type=type_)))
-            if self.scope.root(given) not in self.own:  # insert_kills releases the others
-                self.kill((given,), var)
             return var
         storage, offset = self.plan.placement[value]
         if storage not in self.variables:
@@ -229,11 +201,6 @@ class _BlockRewriter:
         args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
-
-    def kill(self, values: Iterable[Var], where: Var) -> None:
-        """Append the release of variables.   where: the variable whose source location the releases get."""
-        for value in values:
-            self.bindings.append(Binding(Var("_", type=VOID, origins=where.origins), Kill(value)))
 
     def allocate_storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Append the allocation of `storage`, and return its variable.

@@ -12,6 +12,7 @@ from relvm.frontend.stablehlo.ops.complex_math import constant_of
 from relvm.frontend.stablehlo.ops.elementwise import unified
 from relvm.frontend.stablehlo.ops.lapack import lapack_routine
 from relvm.frontend.stablehlo.ops.linear_systems import householder_product, qr_decomposition
+from relvm.frontend.stablehlo.ops.regions import dynamic_reduce_window
 from relvm.frontend.stablehlo.program import Elements, Symbol
 from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
 from relvm.ir.dtypes import F32, I8, U8
@@ -26,12 +27,14 @@ _MOST_ULPS = (1 << 64) - 1
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
-    """Supports only the checks of `check`, and the calls that JAX writes for assertions on shapes, QR and LAPACK."""
+    """Supports only the checks of `check`, and calls that JAX writes: assertions on shapes, windows, QR and LAPACK."""
     node = _without_shapes(node)
     target = node.attribute("call_target_name")
     target = target.name if isinstance(target, Symbol) else target
     if target == "shape_assertion":
         return _shape_assertion(node)
+    if target == "stablehlo.dynamic_reduce_window":
+        return dynamic_reduce_window(node)
     if target in _DECOMPOSITIONS:
         return _DECOMPOSITIONS[target](node)
     if isinstance(target, str) and (convert := lapack_routine(target)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
@@ -17,14 +18,17 @@ from relvm.frontend.common.window_kernels import (
     sort_kernel,
 )
 from relvm.frontend.stablehlo.complex_numbers import flattened_parts, is_complex, real_type, regrouped
+from relvm.frontend.stablehlo.cumulative import CUMULATIVE, emit_cumulative
 from relvm.frontend.stablehlo.element_types import dtype_of_element
 from relvm.frontend.stablehlo.ops.control_flow import run_block
 from relvm.frontend.stablehlo.ops.elementwise import total_order_key, unified
+from relvm.frontend.stablehlo.program import Region
 from relvm.frontend.stablehlo.registry import Node, converts
 from relvm.ir.dtypes import BOOL, I8, I64, DType
-from relvm.ir.expr import Block, Expr, Shape, Tuple, Var
+from relvm.ir.expr import Block, Constant, Expr, Shape, Tuple, Var
 from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import Operator
+from relvm.ir.symbolic import product
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -158,16 +162,127 @@ def window_of(node: Node, rank: int) -> Window:
 @converts("reduce_window")
 def _reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
     """Supports any reducer.  Padding has the initial values."""
+    inputs, _ = halves(node)
+    return _reduced_windows(node, window_of(node, len(inputs[0].tensor_type.known_shape)))
+
+
+def _reduced_windows(node: Node, window: Window) -> Expr | tuple[Expr, ...]:
+    """Return the totals of windows.
+
+    node: an operation whose operands are inputs and an initial value for each.  Region 0 is the reducer.
+    """
     inputs, inits = halves(node)
-    shape = inputs[0].tensor_type.known_shape
-    window = window_of(node, len(shape))
     dtypes = _result_dtypes(node)
     inputs, inits = _promoted(node, inputs, dtypes), _promoted(node, inits, dtypes)
-    combine = scalar_code(node, 0, dtypes * 2, dtypes)
-    types = [TensorType(dtype, window.shape(shape)) for dtype in dtypes]
+    types = [TensorType(dtype, window.shape(inputs[0].tensor_type.known_shape)) for dtype in dtypes]
+    params, block = scalar_region(node, 0, dtypes * 2)
+    _expect_results(0, block, dtypes)
+    if combiner(params, block) == "maximum" and _is_neutral(inits[0], "maximum"):
+        pooled = _max_pooled(node, inputs[0], window)
+        if pooled is not None:
+            return pooled
+    combine = scalar_function(params, block)
     name = node.importer.unique_name("reduce_window")
     kernel = reduce_window_kernel(name, _types(inputs), _types(inits), types, window, combine)
     return _grouped(node, node.call_kernel(kernel, [*inputs, *inits], types))
+
+
+def _max_pooled(node: Node, x: Expr, window: Window) -> Expr | None:
+    """Return the maxima of windows by the operator `max_pool`, or None if it does not support the windows.
+
+    Its operand begins with two axes along which there are no windows.
+    """
+    shape = x.tensor_type.known_shape
+    rank = len(shape)
+    spatial = [
+        axis
+        for axis in range(rank)
+        if window.sizes[axis] != 1 or window.strides[axis] != 1 or window.padding[axis] != (0, 0)
+    ]
+    others = [axis for axis in range(rank) if axis not in spatial]
+    is_padded_only = all(low >= 0 and high >= 0 for low, high in window.padding)
+    if not spatial or not is_padded_only or any(step != 1 for step in window.base_dilations):
+        return None
+    order = (*others, *spatial)
+    moved = node.emit(ops.transpose(x, perm=order)) if order != tuple(range(rank)) else x
+    batch = tuple(shape[axis] for axis in others)
+    leading = (*batch, 1, 1)[:2] if len(batch) < 2 else (product(batch[:-1]), batch[-1])
+    if len(batch) != 2:
+        moved = node.emit(ops.reshape(moved, Shape((*leading, *(shape[axis] for axis in spatial)))))
+    pooled = node.emit(
+        ops.max_pool(
+            moved,
+            kernel=tuple(window.sizes[axis] for axis in spatial),
+            strides=tuple(window.strides[axis] for axis in spatial),
+            dilations=tuple(window.dilations[axis] for axis in spatial),
+            pads=tuple(window.padding[axis][end] for end in (0, 1) for axis in spatial),
+        )
+    )
+    if len(batch) != 2:
+        pooled = node.emit(ops.reshape(pooled, Shape((*batch, *pooled.tensor_type.known_shape[2:]))))
+    if order == tuple(range(rank)):
+        return pooled
+    return node.emit(ops.transpose(pooled, perm=tuple(map(order.index, range(rank)))))
+
+
+def dynamic_reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
+    """Convert the custom call of a `reduce_window` whose windows are operands, which JAX exports for symbolic sizes.
+
+    The windows must have known sizes, or be those of a cumulative operation: each ends with one more element.
+    """
+    numbers = [node.sizes(index) for index in range(len(node.operands) - 5, len(node.operands))]
+    sizes, strides, base_dilations, dilations, flat_padding = numbers
+    padding = tuple(zip(flat_padding[::2], flat_padding[1::2], strict=True))
+    computations = node.attribute("called_computations")
+    name = computations[0] if isinstance(computations, tuple) and computations else None
+    function = node.importer.program.functions.get(str(getattr(name, "name", name)))
+    if function is None:
+        raise RelvmFormatError(f"called_computations is {computations!r}, expected the name of a function")
+    operation = replace(node.operation, regions=(Region([function.body]),))
+    node = replace(node, operation=operation, operands=node.operands[:-5])
+    window = Window(sizes, strides, dilations, base_dilations, padding)  # type: ignore[arg-type]
+    if all(isinstance(size, int) for number in numbers for size in number):
+        return _reduced_windows(node, window)
+    found = _cumulative(node, window)
+    if found is None:
+        raise RelvmUnsupportedError("windows of symbolic sizes are supported only for cumulative operations")
+    return found
+
+
+def _cumulative(node: Node, window: Window) -> Expr | None:
+    """Return the result of windows each of which ends with one more element, or None if the windows do not."""
+    inputs, inits = halves(node)
+    if len(inputs) != 1:
+        return None
+    (x,), (init,) = inputs, inits
+    shape = x.tensor_type.known_shape
+    axes = [axis for axis, size in enumerate(window.sizes) if size != 1]
+    ones = (1,) * len(shape)
+    if len(axes) != 1 or not window.strides == window.dilations == window.base_dilations == ones:
+        return None
+    (axis,) = axes
+    extent = shape[axis]
+    others = {pair for other, pair in enumerate(window.padding) if other != axis}
+    is_whole = window.sizes[axis] == extent and window.padding[axis] in ((extent - 1, 0), (0, extent - 1))
+    if not is_whole or others - {(0, 0)}:
+        return None
+    dtype = x.known_element_type
+    function = combiner(*scalar_region(node, 0, [dtype, dtype]))
+    if function not in CUMULATIVE or not _is_neutral(init, function):
+        return None
+    return emit_cumulative(node.importer, x, function, axis, reverse=window.padding[axis][0] == 0)
+
+
+def _is_neutral(init: Expr, function: str) -> bool:
+    """Return whether a value is a constant that does not change the numbers with which `function` combines it.
+
+    function: add, multiply, maximum or minimum.
+    """
+    if not isinstance(init, Constant) or init.value.size != 1 or init.known_element_type.is_bool:
+        return False
+    dtype = init.known_element_type
+    neutral = {"add": 0, "multiply": 1, "maximum": dtype.lowest, "minimum": dtype.highest}[function]
+    return bool(init.value == neutral)
 
 
 @converts("select_and_scatter")
