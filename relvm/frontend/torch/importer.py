@@ -499,40 +499,31 @@ class Importer(SizeContext):
             else:
                 self._define(node, graph, scope, target, results)
 
-        try:
-            define(positional, named)
-        except RelvmShapeError as error:
-            shape = self._broadcast_shape(graph, node)
-            if shape is None or error.unproven is None:
-                raise
-            define(
-                [self._broadcastable(value, shape) for value in positional],
-                {key: self._broadcastable(value, shape) for key, value in named.items()},
-            )
+        unified: dict[AnyDim, AnyDim] = {}  # a size of the arguments -> the size that replaces it
+        most = len(_symbolic_sizes((*positional, *named.values())))
+        while True:
+            args = [self._with_sizes(value, unified) for value in positional]
+            keywords = {key: self._with_sizes(value, unified) for key, value in named.items()}
+            try:
+                return define(args, keywords)
+            except RelvmShapeError as error:
+                if error.unproven is None or len(unified) == most:
+                    raise
+                first, second = error.unproven
+                unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
+                if not unified:
+                    raise
 
-    def _broadcast_shape(self, graph: Graph, node: GraphNode) -> tuple[AnyDim, ...] | None:
-        """Return the declared shape of the only result of a node, or None if it is not known."""
-        names = [name for output in node.outputs for name in tensor_names(output)]
-        shape = self.declared_shape(graph, names[0]) if len(names) == 1 else (None,)
-        known = tuple(dim for dim in shape if dim is not None)
-        return known if len(known) == len(shape) else None
-
-    def _broadcastable(self, value: Any, shape: tuple[AnyDim, ...]) -> Any:
-        """Return an operand with sizes that broadcast to `shape`, which are checked at run time.
-
-        PyTorch proved from ranges and guards that each size is either 1 or that of `shape`.  Which one it is follows
-        from a few values.  A value that is not a tensor is returned unchanged.
-        """
+    def _with_sizes(self, value: Any, sizes: Mapping[AnyDim, AnyDim]) -> Any:
+        """Return an argument with sizes replaced by sizes that are equal at run time, which is checked then."""
+        if isinstance(value, tuple):
+            return tuple(self._with_sizes(each, sizes) for each in value)
+        if isinstance(value, Dim) and value in sizes:
+            self.require("equal", value, sizes[value], "two sizes are {} and {}, but must be equal")
+            return sizes[value]
         if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
             return value
-        own = value.type.shape
-        if len(own) > len(shape):
-            return value
-        sizes = [
-            dim if dim in (1, other) else 1 if seems_one(dim) else other
-            for dim, other in zip(own, shape[len(shape) - len(own) :], strict=True)
-        ]
-        return self.with_shape(value, sizes)
+        return self.with_shape(value, [sizes.get(dim, dim) for dim in value.type.shape])
 
     def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
         (changed,) = tensor_names(node.inputs[0][1])
@@ -542,6 +533,10 @@ class Importer(SizeContext):
             for name in tensor_names(output):
                 tensor.storage.names.append(name)
                 scope.values[name] = tensor
+
+    def base_of(self, name: str) -> tuple[Expr, str]:
+        storage = self._scope.values[name].storage
+        return storage.base, storage.names[0]
 
     def mutate(self, name: str, value: Expr) -> None:
         scope = self._scope
@@ -721,6 +716,37 @@ class Importer(SizeContext):
         if value is None:
             raise _Unimported
         return value.current() if isinstance(value, TensorValue) else value
+
+
+def _symbolic_sizes(values: Iterable[Any]) -> set[AnyDim]:
+    """Return the symbolic sizes among arguments, and those of tensors among them.  Arguments can be tuples."""
+    found: set[AnyDim] = set()
+    for value in values:
+        if isinstance(value, tuple):
+            found |= _symbolic_sizes(value)
+        elif isinstance(value, Dim):
+            found.add(value)
+        elif isinstance(value, Expr) and isinstance(value.type, TensorType):
+            found.update(dim for dim in value.type.shape or () if not isinstance(dim, int))
+    return found
+
+
+def _unified(
+    first: AnyDim, second: AnyDim, unified: Mapping[AnyDim, AnyDim], sizes: set[AnyDim]
+) -> dict[AnyDim, AnyDim]:
+    """Return replacements of sizes that make `first` and `second` equal, or that broadcast one of them.
+
+    PyTorch proved from ranges and guards that both are equal, or that one of them is 1.  Which case it is follows from
+    a few values.  Return an empty dict if neither is a size of an argument.
+
+    unified: the replacements so far.
+    sizes: the symbolic sizes of the arguments after these replacements.
+    """
+    one = next((dim for dim in (first, second) if dim in sizes and seems_one(dim)), None)
+    old, new = (one, 1) if one is not None else (second, first) if second in sizes else (first, second)
+    if old not in sizes:
+        return {}
+    return {size: new if value == old else value for size, value in unified.items()} | {old: new}
 
 
 @cache

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.torch.ops.shapes import sliced, transposed
-from relvm.frontend.torch.registry import Node, axis_of, converts, known_int, shape_of
+from relvm.frontend.torch.ops.shapes import (
+    Layout,
+    diagonal,
+    in_storage_order,
+    layout_of,
+    sliced,
+    strided_positions,
+    transposed,
+)
+from relvm.frontend.torch.registry import Node, axis_of, converts, shape_of, tensor_names
 from relvm.ir.dtypes import BOOL, I32, I64, U8
-from relvm.ir.expr import Constant, Expr, Shape, constant
+from relvm.ir.expr import Constant, Expr, Shape
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import ShapeType
 
@@ -486,36 +492,32 @@ def _slice_scatter(
     return _indexed_update(node, self, axis, node.emit(at), node.cast(src, self.known_element_type), "none")
 
 
-def _positions(node: Node, shape: Sequence[AnyDim]) -> np.ndarray:
-    sizes = [known_int(size, "a size") for size in shape]
-    return np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes)
-
-
-def _written(node: Node, x: Expr, positions: np.ndarray, src: Expr) -> Expr:
-    """Return x with the elements at flat positions replaced."""
-    shape = shape_of(x)
-    flat = node.reshaped(x, (product(shape),))
-    updates = node.reshaped(node.broadcast(src, positions.shape), (positions.size,))
-    at = constant(np.ascontiguousarray(positions.reshape(-1)))
-    return ops.reshape(node.emit(ops.scatter_elements(flat, at, updates, axis=0)), Shape(shape))
+def _written(node: Node, flat: Expr, positions: Expr, src: Expr) -> Expr:
+    """Return a vector with elements replaced by those of src, which has the shape of the positions."""
+    count = product(shape_of(positions))
+    updates = node.reshaped(node.importer.with_shape(node.emit(src), shape_of(positions)), (count,))
+    return node.emit(ops.scatter_elements(flat, node.reshaped(positions, (count,)), updates, axis=0))
 
 
 @converts("diagonal_scatter")
 def _diagonal_scatter(node: Node, self: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
-    positions = np.diagonal(_positions(node, shape_of(self)), offset, dim1, dim2)
-    return _written(node, self, positions, src)
+    shape = shape_of(self)
+    positions = node.emit(diagonal(node, node.emit(ops.iota(Shape(shape))), offset, dim1, dim2))
+    return node.reshaped(_written(node, node.reshaped(self, (product(shape),)), positions, src), shape)
 
 
 @converts("as_strided_scatter")
 def _as_strided_scatter(
     node: Node, self: Expr, src: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None
 ) -> Expr:
-    sizes = [known_int(each, "a size") for each in size]
-    positions = np.full(sizes, known_int(storage_offset or 0, "storage_offset"), np.int64)
-    for axis, (count, step) in enumerate(zip(sizes, stride, strict=True)):
-        steps = np.arange(count, dtype=np.int64) * known_int(step, "stride")
-        positions += steps.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
-    return _written(node, self, positions, src)
+    (name,) = tensor_names(node.arguments()["self"])
+    own = layout_of(node, name)
+    flat, order = in_storage_order(node, self, own, name)
+    start = 0 if storage_offset is None else storage_offset - own.offset
+    positions = strided_positions(node, Layout(tuple(size), tuple(stride), start), product(own.shape))
+    changed = _written(node, flat, positions, src)
+    stored = node.reshaped(changed, [own.shape[axis] for axis in order])
+    return transposed(stored, [order.index(axis) for axis in range(len(order))])
 
 
 @converts("put")

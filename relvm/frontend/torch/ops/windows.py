@@ -10,11 +10,17 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.kernel_parts import buffer, loops
+from relvm.frontend.common.kernel_parts import size as size_of
 from relvm.frontend.torch.ops.indexing import as_dim
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
 from relvm.ir.symbolic import AnyDim, dim_op, product
+from relvm.ir.types import TensorType
+from relvm.kernels.kernel_builder import KernelBuilder
 
 
 def each_axis(values: Any, rank: int, default: Sequence[int]) -> tuple[int, ...]:
@@ -132,50 +138,83 @@ for _rank in (1, 2, 3):
     _average_pool(_rank, f"avg_pool{_rank}d")
 
 
-def _adaptive_ranges(size: int, count: int) -> list[tuple[int, int]]:
-    """Return the start and the end of each of `count` windows of adaptive pooling, along an axis of size `size`."""
-    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+def _adaptive_sizes(shape: Sequence[AnyDim], output_size: Any, rank: int) -> tuple[AnyDim, ...]:
+    """Return the number of adaptive windows along each spatial axis.   shape: that of the argument."""
+    counts = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
+    return tuple(shape[2 + i] if count is None or count == -1 else count for i, count in enumerate(counts))
 
 
-def _adaptive_matrix(size: int, count: int, dtype: DType) -> np.ndarray:
-    """Return the matrix, of shape (size, count), whose product with an axis is the mean of each adaptive window."""
-    matrix = np.zeros((size, count), np.float64)
-    for column, (start, end) in enumerate(_adaptive_ranges(size, count)):
-        matrix[start:end, column] = 1 / (end - start)
-    return matrix.astype(dtype.numpy)
+def _adaptive_windows(name: str, x: TensorType, counts: Sequence[AnyDim], *, maximum: bool) -> KernelDef:
+    """Return the kernel of an adaptive pooling operator.
+
+    Window i of n windows along an axis of size s begins at i * s / n, rounded down, and ends before (i + 1) * s / n,
+    rounded up.
+
+    x: the type of the argument, with a batch and channels.
+    counts: the number of windows along each spatial axis.
+    maximum: whether the outputs are the largest element of each window and its flat position in the channel, or the
+    mean of each window.
+    """
+    k = KernelBuilder()
+    source = buffer("x", x)
+    result = TensorType(x.dtype, (*source.shape[:2], *counts))
+    out = buffer("out", result, is_output=True)
+    places = Buffer("places", I64, out.shape, is_output=True)
+    sizes = [size_of(extent) for extent in source.shape[2:]]
+    with loops(k, out.shape) as at:
+        starts, lengths = [], []
+        for index, extent, count in zip(at[2:], sizes, map(size_of, out.shape[2:]), strict=True):
+            start = k.let("start", Operation("floordiv", (index * extent, count), I64))
+            end = Operation("floordiv", ((index + 1) * extent + count - 1, count), I64)
+            starts.append(start)
+            lengths.append(k.let("length", end - start))
+        if maximum:
+            best, place = k.variable("best", source[(*at[:2], *starts)]), k.variable("place", _flat(starts, sizes))
+        else:
+            total = k.variable("total", Literal(0.0, source.dtype))
+        with loops(k, lengths) as steps:
+            inner = [start + step for start, step in zip(starts, steps, strict=True)]
+            element = k.let("element", source[(*at[:2], *inner)])
+            if maximum:
+                with k.branch((element > best).logical_or(element.ne(element))):
+                    k.assign(best, element)
+                    k.assign(place, _flat(inner, sizes))
+            else:
+                k.assign(total, total + element)
+        if maximum:
+            k.store(out, at, best)
+            k.store(places, at, place)
+        else:
+            k.store(out, at, total / math.prod(lengths[1:], start=lengths[0]).to(source.dtype))
+    return KernelDef(name, (source,), (out, places) if maximum else (out,), k.finish())
+
+
+def _flat(place: Sequence[Scalar], sizes: Sequence[Scalar]) -> Scalar:
+    """Return the flat position of an element.   place: its position along axes of the given sizes."""
+    flat = place[0]
+    for index, extent in zip(place[1:], sizes[1:], strict=True):
+        flat = flat * extent + index
+    return flat
 
 
 def _adaptive_average(rank: int, *names: str) -> None:
     @converts(*names)
     def convert(node: Node, self: Expr, output_size: Any) -> Expr:
         x, added = _with_batch(node, node.wide(self), rank)
-        targets = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
         shape = shape_of(x)
-        targets = tuple(shape[2 + i] if target is None or target == -1 else target for i, target in enumerate(targets))
-        if all(target == 1 for target in targets):
+        counts = _adaptive_sizes(shape, output_size, rank)
+        if all(count == 1 for count in counts):
             axes = tuple(range(2, 2 + rank))
             return _without_batch(node, ops.mean(x, axes=axes, keepdims=True), added)
-        sizes = [known_int(size, "the size of an axis") for size in shape[2:]]
-        counts = [known_int(target, "the output size") for target in targets]
-        if all(count and size % count == 0 for size, count in zip(sizes, counts, strict=True)):
-            kernel = tuple(size // count for size, count in zip(sizes, counts, strict=True))
-            return _without_batch(node, ops.average_pool(x, kernel=kernel, strides=kernel), added)
-        dtype = x.known_element_type
-        for axis, (size, count) in enumerate(zip(sizes, counts, strict=True), 2):
-            matrix = constant(_adaptive_matrix(size, count, dtype))
-            x = node.emit(_along_axis(node, x, matrix, axis))
-        return _without_batch(node, x, added)
-
-
-def _along_axis(node: Node, x: Expr, matrix: Expr, axis: int) -> Expr:
-    """Return the product of an axis of x with a matrix of shape (old size, new size)."""
-    rank = len(shape_of(x))
-    if axis == rank - 1:
-        return ops.matmul(x, matrix)
-    order = [*(each for each in range(rank) if each != axis), axis]
-    moved = node.emit(ops.matmul(node.emit(ops.transpose(x, perm=tuple(order))), matrix))
-    back = [order.index(each) for each in range(rank)]
-    return ops.transpose(moved, perm=tuple(back))
+        pairs = list(zip(shape[2:], counts, strict=True))
+        if all(isinstance(each, int) for pair in pairs for each in pair):
+            numbers = [(known_int(size, ""), known_int(count, "")) for size, count in pairs]
+            if all(count and size % count == 0 for size, count in numbers):
+                kernel = tuple(size // count for size, count in numbers)
+                return _without_batch(node, ops.average_pool(x, kernel=kernel, strides=kernel), added)
+        type_ = TensorType(x.known_element_type, (*shape[:2], *counts))
+        kernel_def = _adaptive_windows(node.kernel_name("adaptive_average"), x.tensor_type, counts, maximum=False)
+        return _without_batch(node, node.call_kernel(kernel_def, [node.emit(x)], [type_]), added)
 
 
 _adaptive_average(1, "adaptive_avg_pool1d")
@@ -187,37 +226,12 @@ def _adaptive_maximum(rank: int, name: str) -> None:
     @converts(name)
     def convert(node: Node, self: Expr, output_size: Any) -> tuple[Expr, Expr]:
         x, added = _with_batch(node, node.wide(self), rank)
-        targets = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-        sizes = [known_int(size, "the size of an axis") for size in shape_of(x)[2:]]
-        positions = _window_positions(sizes, [known_int(target, "the output size") for target in targets])
-        flat = node.reshaped(x, (*shape_of(x)[:2], product(sizes)))
-        count, taps = positions.shape
-        windows = node.emit(ops.gather(flat, constant(positions), axis=2))
-        place = node.emit(ops.argmax(windows, axis=3, keepdims=True))
-        shape = (*shape_of(x)[:2], *targets)
-        values = node.reshaped(node.emit(ops.gather_elements(windows, place, axis=3)), shape)
-        start = node.emit(ops.multiply(ops.iota(Shape((count,))), taps))
-        rows = node.emit(ops.add(node.reshaped(place, (*shape_of(x)[:2], count)), start))
-        indices = node.reshaped(node.emit(ops.gather(constant(positions.reshape(-1)), rows, axis=0)), shape)
-        return _without_batch(node, values, added), _without_batch(node, indices, added)
-
-
-def _window_positions(sizes: Sequence[int], counts: Sequence[int]) -> np.ndarray:
-    """Return the flat positions of the elements of each adaptive window, one window in each row.
-
-    Windows of fewer elements than the largest one repeat their last position.
-
-    sizes, counts: the size of the input and the number of windows on each axis.
-    """
-    rows = []
-    for window in np.ndindex(*counts):
-        ranges = [
-            np.arange(*_adaptive_ranges(size, count)[i]) for size, count, i in zip(sizes, counts, window, strict=True)
-        ]
-        grid = np.meshgrid(*ranges, indexing="ij")
-        rows.append(np.ravel_multi_index([each.reshape(-1) for each in grid], sizes))
-    longest = max((len(row) for row in rows), default=1)
-    return np.array([np.concatenate([row, np.repeat(row[-1:], longest - len(row))]) for row in rows], np.int64)
+        counts = _adaptive_sizes(shape_of(x), output_size, rank)
+        shape = (*shape_of(x)[:2], *counts)
+        types = [TensorType(x.known_element_type, shape), TensorType(I64, shape)]
+        kernel = _adaptive_windows(node.kernel_name("adaptive_maximum"), x.tensor_type, counts, maximum=True)
+        values, places = node.call_kernel(kernel, [node.emit(x)], types)
+        return _without_batch(node, values, added), _without_batch(node, places, added)
 
 
 for _rank in (1, 2, 3):
