@@ -462,7 +462,7 @@ class Importer(SizeContext):
         call = parse_expression(text)
         if kind == "as_sym_int":
             try:
-                return as_size(call, self.sizes)
+                return self.short_size(as_size(call, self.sizes))
             except (KeyError, RelvmUnsupportedError):
                 pass
         return ScalarValue(kind, call)
