@@ -26,7 +26,6 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
     known_names,
-    near_matches,
     resources,
     shortened,
 )
@@ -35,7 +34,7 @@ from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
 from relvm.frontend.torch.complex_numbers import complex_converter, has_complex_numbers, is_complex_tensor
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.guards import claim_of_guard
+from relvm.frontend.torch.guards import claim_of_guard, shown_guard
 from relvm.frontend.torch.program import Argument, Graph, GraphNode, Program, expect_fields, expect_union
 from relvm.frontend.torch.read_program import read_program
 from relvm.frontend.torch.registry import (
@@ -274,7 +273,7 @@ class Importer(SizeContext):
         for guard in self.program.guards:
             claim = claim_of_guard(guard, size_of)
             if claim is not None:
-                text = guard.replace("{", "{{").replace("}", "}}")
+                text = shown_guard(guard).replace("{", "{{").replace("}", "}}")
                 self.require(*claim, f"the program was exported for sizes with {shortened(text)}; got {{}} and {{}}")
 
     def _weight(self, path: str) -> Expr | None:
@@ -475,8 +474,7 @@ class Importer(SizeContext):
         if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
-            known = near_matches(target, supported_operators())
-            raise RelvmUnsupportedError(reason_for_refusal(target) or f"the operator is not supported{known}")
+            raise RelvmUnsupportedError(reason_for_refusal(target) or _unknown_operator(target))
         accepted = _accepted(convert)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -752,6 +750,14 @@ def _unified(
 @cache
 def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
+
+
+def _unknown_operator(target: str) -> str:
+    """Return the message about an operator that has no converter and no reason why it is refused."""
+    namespace = target.partition(".")[0]
+    if any(name.startswith(f"{namespace}.") for name in supported_operators()):
+        return "the operator is not supported"
+    return f"custom operators are not supported; replace this one of {shortened(namespace)} by operators of PyTorch"
 
 
 def _find_converter(target: str) -> tuple[Converter | None, str | None]:

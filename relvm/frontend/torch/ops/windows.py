@@ -13,6 +13,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.kernel_parts import buffer, loops
 from relvm.frontend.common.kernel_parts import size as size_of
 from relvm.frontend.torch.ops.indexing import as_dim
+from relvm.frontend.torch.ops.shapes import sliced
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
@@ -48,6 +49,7 @@ class _Windows:
     """The windows of a pooling operator.
 
     extra: the padding that ceil_mode adds behind each axis, beyond the operator's own.
+    counts: for each axis, the number of windows if it is symbolic and ceil_mode determines it, otherwise None.
     """
 
     def __init__(
@@ -58,21 +60,32 @@ class _Windows:
         self.before = each_axis(padding, rank, (0,) * rank)
         self.dilations = each_axis(dilation, rank, (1,) * rank)
         self.extra = [0] * rank
-        if ceil_mode:
-            for axis, size in enumerate(shape[-rank:]):
-                self.extra[axis] = self._missing(axis, known_int(size, "the size of an axis with ceil_mode"))
+        self.counts: list[AnyDim | None] = [None] * rank
+        for axis, size in enumerate(shape[-rank:] if ceil_mode else ()):
+            count, span = self._count(axis, size), (self.kernel[axis] - 1) * self.dilations[axis] + 1
+            end = (count - 1) * self.strides[axis] + span
+            missing = end - (size + 2 * self.before[axis])
+            if isinstance(missing, int):
+                self.extra[axis] = max(missing, 0)
+            else:  # enough for each size
+                self.extra[axis], self.counts[axis] = self.strides[axis] - 1, count
 
-    def _missing(self, axis: int, size: int) -> int:
+    def _count(self, axis: int, size: AnyDim) -> AnyDim:
+        """Return the number of windows along an axis with ceil_mode.  None of them begins behind the elements."""
         span = (self.kernel[axis] - 1) * self.dilations[axis] + 1
         pad, step = self.before[axis], self.strides[axis]
-        count = -(-(size + 2 * pad - span) // step) + 1
-        if (count - 1) * step >= size + pad:  # the last window would begin in the padding
-            count -= 1
-        return max((count - 1) * step + span - (size + 2 * pad), 0)
+        count = dim_op("floordiv", size + 2 * pad - span + step - 1, step) + 1
+        return dim_op("min", count, dim_op("floordiv", size + pad - 1, step) + 1)
 
     def attributes(self) -> dict[str, Any]:
         after = tuple(pad + more for pad, more in zip(self.before, self.extra, strict=True))
         return {"kernel": self.kernel, "strides": self.strides, "pads": (*self.before, *after)}
+
+    def cut(self, node: Node, x: Expr) -> Expr:
+        """Return the result of the pooling without the windows that the padding of symbolic sizes added."""
+        for axis, count in enumerate(self.counts, 2):
+            x = node.emit(x if count is None else sliced(node, node.emit(x), axis, 0, count))
+        return x
 
 
 def _max_pool(rank: int, name: str, *, with_indices: bool) -> None:
@@ -89,13 +102,13 @@ def _max_pool(rank: int, name: str, *, with_indices: bool) -> None:
         x, added = _with_batch(node, node.wide(self), rank)
         windows = _Windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode, rank)
         attributes = {**windows.attributes(), "dilations": windows.dilations}
-        values = _without_batch(node, ops.max_pool(x, **attributes), added)
+        values = _without_batch(node, windows.cut(node, ops.max_pool(x, **attributes)), added)
         if not with_indices:
             return values
         indices = node.emit(ops.max_pool_indices(x, **attributes))
         area = product(shape_of(x)[2:])  # positions count from the start of each channel
         indices = node.emit(ops.modulo(indices, node.number(area, I64)))
-        return values, _without_batch(node, indices, added)
+        return values, _without_batch(node, windows.cut(node, indices), added)
 
 
 for _rank in (1, 2, 3):
@@ -131,7 +144,7 @@ def _average_pool(rank: int, name: str) -> None:
             x = node.emit(ops.pad(x, pads=(*before, *before), value=0.0))
             rest = {"kernel": windows.kernel, "strides": windows.strides, "pads": (*(0,) * rank, *windows.extra)}
             result = ops.average_pool(x, **rest)
-        return _without_batch(node, result, added)
+        return _without_batch(node, windows.cut(node, result), added)
 
 
 for _rank in (1, 2, 3):
