@@ -335,10 +335,7 @@ def _resampled(
         if mode.startswith("nearest"):
             x = node.emit(ops.gather(x, _nearest_positions(node, old, new, scale, mode == "nearest-exact"), axis=axis))
             continue
-        if isinstance(old, int) and isinstance(new, int):
-            taps = _taps(old, new, scale, align_corners, mode, computed)
-        else:
-            taps = _taps_of_sizes(node, old, new, scale, align_corners, mode, computed)
+        taps = _taps(node, old, new, scale, align_corners, mode, computed)
         x = node.emit(ops.interpolate(x, *taps, axis=axis))
     return node.cast(x, dtype) if dtype.is_float or mode.startswith("nearest") else x
 
@@ -352,43 +349,6 @@ def _scaled_size(node: Node, old: AnyDim, scale: float) -> AnyDim:
         return dim_op("floordiv", old * top, bottom)
     exact = node.emit(ops.multiply(node.number(old, F64), scale))
     return as_dim(node, node.cast(node.emit(ops.floor(exact)), I64))
-
-
-def _nearest(old: int, new: int, scale: float | None, *, exact: bool) -> np.ndarray:
-    ratio = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(old) / np.float32(new)
-    at = np.arange(new, dtype=np.float32)
-    positions = np.floor((at + np.float32(0.5)) * ratio) if exact else np.floor(at * ratio)
-    if not exact and new == old:
-        positions = at
-    elif not exact and new == 2 * old:
-        positions = np.arange(new) // 2
-    return np.minimum(positions.astype(np.int64), old - 1)
-
-
-def _taps(old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType) -> tuple[Expr, Expr]:
-    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
-    real: Any = np.float64 if dtype.bits == 64 else np.float32
-    at = np.arange(new, dtype=real)
-    if align_corners:
-        ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
-        source = at * ratio
-    else:
-        is_copy = mode == "linear" and old == new  # whatever the scale is
-        ratio = real(1 / scale) if scale is not None and scale > 0 and not is_copy else real(old) / real(new)
-        source = (at + real(0.5)) * ratio - real(0.5)
-        if mode == "linear":
-            source = np.maximum(source, 0)
-    first = np.floor(source)
-    rest = (source - first).astype(real)
-    if mode == "linear":
-        low = np.minimum(first.astype(np.int64), old - 1)
-        rest = np.clip(source - low, 0, 1)
-        indices = np.stack([low, np.minimum(low + 1, old - 1)])
-        weights = np.stack([1 - rest, rest])
-    else:
-        indices = np.clip(first.astype(np.int64)[None, :] + np.arange(-1, 3)[:, None], 0, old - 1)
-        weights = np.stack([_cubic(np.abs(rest + real(1 - i))) for i in range(4)])
-    return constant(indices), constant(weights.astype(dtype.numpy))
 
 
 def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
@@ -411,8 +371,6 @@ def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DTy
 
 def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None, exact: bool) -> Expr:
     """Return the position of the old element for each new one."""
-    if isinstance(old, int) and isinstance(new, int):
-        return constant(_nearest(old, new, scale, exact=exact))
     at = _places(node, new, F32)
     shifted = ops.add(at, 0.5) if exact else at
     found = ops.floor(ops.multiply(shifted, _ratio(node, old, new, scale, F32, () if exact else (1, 2))))
@@ -420,10 +378,10 @@ def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None
     return node.emit(ops.minimum(positions, node.emit(ops.subtract(node.number(old, I64), 1))))
 
 
-def _taps_of_sizes(
+def _taps(
     node: Node, old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, mode: str, dtype: DType
 ) -> tuple[Expr, Expr]:
-    """Return what `_taps` returns, for symbolic sizes."""
+    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
     at = _places(node, new, dtype)
     last = node.emit(ops.subtract(node.number(old, I64), 1))
     if align_corners:
@@ -443,27 +401,22 @@ def _taps_of_sizes(
     else:
         rest = node.emit(ops.subtract(source, first))
         offsets = np.arange(-1, 3)
-        weights = [node.emit(_cubic_of(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
+        weights = [node.emit(_cubic(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
     indices = ops.minimum(ops.maximum(ops.add(whole, offsets[:, None]), 0), last)
     rows = [node.reshaped(weight, (1, new)) for weight in weights]
     return node.emit(indices), node.emit(ops.concat(*rows, axis=0))
 
 
-def _cubic_of(distance: Expr) -> Expr:
-    """Return what `_cubic` returns, for a tensor."""
-    a = -0.75
-    squared = ops.multiply(distance, distance)
-    near = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), squared), 1.0)
-    inner = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance), 8 * a)
-    return ops.where(ops.less_equal(distance, 1.0), near, ops.subtract(ops.multiply(inner, distance), 4 * a))
-
-
-def _cubic(distance: np.ndarray) -> np.ndarray:
+def _cubic(distance: Expr) -> Expr:
     """Return the weights of cubic convolution, Keys' kernel with a = -0.75."""
     a = -0.75
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, far)
+    near = ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), distance)
+    far = ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance)
+    return ops.where(
+        ops.less_equal(distance, 1.0),
+        ops.add(ops.multiply(near, distance), 1.0),
+        ops.subtract(ops.multiply(ops.add(far, 8 * a), distance), 4 * a),
+    )
 
 
 def _declare_upsample(name: str, mode: str, rank: int) -> None:
