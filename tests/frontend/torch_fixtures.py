@@ -183,10 +183,12 @@ class Lstm(nn.Module):
         super().__init__()
         self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
         self.gru = nn.GRU(8, 2)
+        self.cells = nn.ModuleList([nn.GRUCell(4, 4), nn.LSTMCell(4, 4, bias=False), nn.RNNCell(4, 4)])
 
     def forward(self, x):
         y, (h, c) = self.lstm(x)
-        return self.gru(y)[0], h, c
+        gru, lstm, rnn = self.cells
+        return self.gru(y)[0], h, c, gru(h[0], c[0]), *lstm(h[0], (h[1], c[1])), rnn(h[2], c[2])
 
 
 class Dtypes(nn.Module):
@@ -242,7 +244,11 @@ class Slices(nn.Module):
         n = x.shape[-1]
         start = at.item()
         bias = self.bias[max(0, 1 - n) :, max(0, 100 - n) :]
-        return x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))
+        few = x[:, : n // 4]
+        return (
+            *(x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))),
+            *(torch.stack([few, x[:, : (n + 2) // 5]]), few.expand(2, (n + 2) // 5)),
+        )
 
 
 class Cache(nn.Module):
@@ -397,7 +403,7 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     ),
     "strides": (Strides(), [_batch((4, 6)), _batch((5, 8))], ({0: Dim.AUTO, 1: Dim.AUTO},)),
     "bags": (Bags(), [_bags(17, [0, 3, 3, 10]), _bags(20, [0, 1, 20])], ({0: Dim.AUTO}, {0: Dim.AUTO}, {0: Dim.AUTO})),
-    "slices": (Slices(), [_slices(6, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim("n", min=4, max=50)}, None)),
+    "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
 
 
