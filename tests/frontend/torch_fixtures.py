@@ -267,13 +267,15 @@ class Resampled(nn.Module):
     """Images of any size, resampled by scales and to the size of another image."""
 
     def forward(self, x, other):
-        resample, size = nn.functional.interpolate, other.shape[2:]
+        resample, size, part = nn.functional.interpolate, other.shape[2:], x[:, :, :3, :4]
         return (
             resample(x, scale_factor=1.1, mode="bilinear"),
             resample(x, scale_factor=1.1, mode="nearest"),
             resample(x, size=size, mode="bilinear", align_corners=True),
             resample(x, size=size, mode="bicubic"),
             resample(x, size=size, mode="nearest-exact"),
+            resample(part, size=(2, 7), mode="bilinear", antialias=True),
+            resample(part, size=(1, 3), mode="bicubic", antialias=True),
         )
 
 
@@ -394,7 +396,7 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     "resampled": (
         Resampled(),
         [_batch((1, 2, 8, 13), (1, 1, 5, 9)), _batch((1, 2, 4, 5), (1, 1, 8, 10))],
-        ({2: Dim("h", max=64), 3: Dim("w", max=64)}, {2: Dim("p", max=64), 3: Dim("q", max=64)}),
+        ({2: Dim("h", min=4, max=64), 3: Dim("w", min=5, max=64)}, {2: Dim("p", max=64), 3: Dim("q", max=64)}),
     ),
     "windows": (
         Windows(),

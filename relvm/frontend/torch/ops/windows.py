@@ -443,6 +443,68 @@ for _rank, _kind in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
 _declare_upsample("upsample_bicubic2d", "cubic", 2)
 
 
+def _smooth_taps(
+    old: int, new: int, scale: float | None, align_corners: bool, cubic: bool, dtype: DType
+) -> tuple[Expr, Expr]:
+    """Return what `_taps` returns, for a resampling with antialias: a window that grows with the reduction."""
+    real: Any = np.float64 if dtype.bits == 64 else np.float32
+    if align_corners:
+        ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
+    else:
+        ratio = real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
+    widening = max(ratio, real(1))
+    support = real(2 if cubic else 1) * widening
+    center = (np.arange(new, dtype=real) + real(0.5)) * ratio
+    low = np.maximum((center - support + real(0.5)).astype(np.int64), 0)
+    high = np.minimum((center + support + real(0.5)).astype(np.int64), old)
+    places = low + np.arange((high - low).max(initial=1))[:, None]
+    distance = np.abs((places - center + real(0.5)) / widening)
+    if cubic:  # Keys' kernel with a = -0.5
+        near = (real(1.5) * distance - real(2.5)) * distance * distance + 1
+        far = (((distance - 5) * distance + 8) * distance - 4) * real(-0.5)
+        weights = np.where(distance < 1, near, np.where(distance < 2, far, 0))
+    else:
+        weights = np.maximum(1 - distance, 0)
+    weights = np.where(places < high, weights, 0)
+    total = weights.sum(0)
+    weights = weights / np.where(total == 0, 1, total)
+    return constant(np.minimum(places, old - 1)), constant(weights.astype(dtype.numpy))
+
+
+def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
+    def resampled(node: Node, x: Expr, size: Any, scales: Sequence[float | None], align_corners: bool) -> Expr:
+        dtype, x = x.known_element_type, node.wide(x)
+        for axis, scale in enumerate(scales, 2):
+            old = known_int(shape_of(x)[axis], "the size of an image that is resampled with antialias")
+            new = size[axis - 2] if size is not None else _scaled_size(node, old, scale or 1)
+            new = known_int(new, "the new size of an image that is resampled with antialias")
+            if old != new:
+                taps = _smooth_taps(old, new, scale, align_corners, cubic, x.known_element_type)
+                x = node.emit(ops.interpolate(x, *taps, axis=axis))
+        return node.cast(x, dtype)
+
+    @converts(name)
+    def convert(
+        node: Node,
+        self: Expr,
+        output_size: Any,
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Expr:
+        """Needs sizes that are known when the program is imported."""
+        return resampled(node, self, output_size, (scales_h, scales_w), align_corners)
+
+    @converts(f"{name}.vec")
+    def convert_vec(node: Node, input: Expr, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Expr:
+        """Needs sizes that are known when the program is imported."""
+        return resampled(node, input, output_size, scale_factors or (None, None), align_corners)
+
+
+_declare_smooth_upsample("_upsample_bilinear2d_aa", cubic=False)
+_declare_smooth_upsample("_upsample_bicubic2d_aa", cubic=True)
+
+
 _GRID_MODES = ("linear", "nearest", "cubic")
 _GRID_PADDINGS = ("zeros", "border", "reflection")
 
