@@ -498,14 +498,13 @@ class Importer(SizeContext):
                 self._define(node, graph, scope, target, results)
 
         unified: dict[AnyDim, AnyDim] = {}  # a size of the arguments -> the size that replaces it
-        most = len(_symbolic_sizes((*positional, *named.values())))
-        while True:
+        for left in range(len(_symbolic_sizes((*positional, *named.values()))), -1, -1):
             args = [self._with_sizes(value, unified) for value in positional]
             keywords = {key: self._with_sizes(value, unified) for key, value in named.items()}
             try:
                 return define(args, keywords)
             except RelvmShapeError as error:
-                if error.unproven is None or len(unified) == most:
+                if error.unproven is None or not left:
                     raise
                 first, second = error.unproven
                 unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
@@ -514,6 +513,8 @@ class Importer(SizeContext):
 
     def _with_sizes(self, value: Any, sizes: Mapping[AnyDim, AnyDim]) -> Any:
         """Return an argument with sizes replaced by sizes that are equal at run time, which is checked then."""
+        if not sizes:
+            return value
         if isinstance(value, tuple):
             return tuple(self._with_sizes(each, sizes) for each in value)
         if isinstance(value, Dim) and value in sizes:

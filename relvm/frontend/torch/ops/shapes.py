@@ -599,7 +599,7 @@ class Layout:
                 return None
             rest.remove(found)
             order.insert(0, found)
-            expected = expected * self.shape[found]
+            expected = expected * (self.shape[found] or 1)
         return [axis for axis, size in enumerate(self.shape) if size == 1] + order
 
 
