@@ -232,10 +232,10 @@ def expm1(x: _TensorLike, /) -> Tensor:
 def floor(x: _TensorLike, /) -> Tensor:
     """The largest integer not above x, elementwise."""
 
-def gather(x: _TensorLike, indices: _TensorLike, /, *, axis: int = 0) -> Tensor:
+def gather(x: _TensorLike, indices: _TensorLike, /, *, axis: int = 0, from_end: bool = True) -> Tensor:
     """The slices of x along an axis at the given indices."""
 
-def gather_elements(x: _TensorLike, indices: _TensorLike, /, *, axis: int) -> Tensor:
+def gather_elements(x: _TensorLike, indices: _TensorLike, /, *, axis: int, from_end: bool = True) -> Tensor:
     """The elements of x at positions that `indices` selects along `axis`."""
 
 def gather_nd(x: _TensorLike, indices: _TensorLike, /, *, depth: int) -> Tensor:
@@ -528,7 +528,14 @@ def saturating_cast(x: _TensorLike, /, *, to: Any) -> Tensor:
     """x converted to a narrow integer dtype: rounded toward zero and clamped to the range of the dtype."""
 
 def scatter_elements(
-    x: _TensorLike, indices: _TensorLike, updates: _TensorLike, /, *, axis: int, reduction: str = "none"
+    x: _TensorLike,
+    indices: _TensorLike,
+    updates: _TensorLike,
+    /,
+    *,
+    axis: int,
+    reduction: str = "none",
+    from_end: bool = True,
 ) -> Tensor:
     """A copy of x with elements of `updates` written to the positions that `indices` selects along `axis`."""
 

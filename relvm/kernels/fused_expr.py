@@ -249,7 +249,7 @@ class FusedExprBuilder:
                 return self._record_move(expr, self.tree(args[0], places_in))
             case GatherKernel():
                 x, indices = args
-                return self._record_move(expr, self._gather(x, indices, at, **attributes))
+                return self._record_move(expr, self._gather(x, indices, at, attributes["axis"]))
             case Contraction():
                 if self.core is not None:
                     raise NotFusable

@@ -225,9 +225,10 @@ class Group:
         for var, call in self.members.items():
             if isinstance(call.op.lower, GatherKernel):
                 x, indices = (buffers[arg] for arg in call.args)
-                axis = dict(call.attributes)["axis"] % len(x.shape)
+                attributes = dict(call.attributes)
+                axis = attributes["axis"] % len(x.shape)
                 first = len(k.blocks[-1])
-                call.op.lower.check(k, indices, x.shape[axis], axis)
+                call.op.lower.check(k, indices, x.shape[axis], axis, attributes["from_end"])
                 for statement in statements_in(tuple(k.blocks[-1][first:])):
                     if isinstance(statement, Let):
                         k.values[statement.local.name] = (var,)

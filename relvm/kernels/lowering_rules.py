@@ -50,7 +50,8 @@ class CustomKernel:
 class GatherKernel(CustomKernel):
     """A gather: the elements of the first argument along the attribute `axis`, at the indices in the second argument.
 
-    check(k, indices, size, axis): generates code that fails if an index is not in [-size, size).
+    check(k, indices, size, axis, from_end): generates code that fails if an index is not in [-size, size), or in
+    [0, size) if `from_end` is False.
     """
 
     check: Callable[..., None] = field(kw_only=True)

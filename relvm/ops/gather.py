@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from relvm.errors import RelvmIndexError
+from relvm.errors import RelvmArgumentError, RelvmIndexError
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, as_scalar
 from relvm.ir.operator import claim_at_most, expect, op
@@ -28,66 +30,75 @@ def expect_indices(op: str, indices: TensorType) -> None:
     expect(indices.dtype in (I32, I64), "{}: indices has dtype {}, expected i32 or i64", op, indices.dtype)
 
 
-def numpy_index_from_front(op: str, index: int, axis: int, size: int) -> int:
-    """Convert `index`, which counts from the end of the axis if it is negative, to an index in [0, size).
+def expect_from_end(op: str, from_end: object) -> None:
+    """Check that the attribute `from_end` is a bool."""
+    is_bool = isinstance(from_end, bool)
+    expect(is_bool, "{}: from_end is {!r}, expected a bool", op, from_end, error=RelvmArgumentError)
 
-    Raise RelvmIndexError if it is out of range.
+
+def numpy_index_from_front(op: str, index: int, axis: int, size: int, from_end: bool) -> int:
+    """Convert `index` to an index in [0, size).  Raise RelvmIndexError if it is out of range.
+
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
     """
-    if not -size <= index < size:
+    if not (-size if from_end else 0) <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
-def index_from_front(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Generate code that converts `index`, which counts from the end of the axis if negative, to an index in [0, size).
+def index_from_front(
+    k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim, from_end: bool = True
+) -> Scalar:
+    """Generate code that converts `index` to an index in [0, size), and fails if it is out of range.
 
-    The generated code fails if the index is out of range.
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
     """
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
-    outside = (index < -count).logical_or(index >= count)
+    outside = (index < (-count if from_end else 0)).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
-    return nonnegative_index(index, count)
+    return nonnegative_index(index, count) if from_end else index
 
 
 # ---- slices along an axis ----
 
 
-def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int, from_end: bool) -> np.ndarray:
     for index in indices.flat:
-        numpy_index_from_front("gather", index, axis % x.ndim, x.shape[axis])
+        numpy_index_from_front("gather", index, axis % x.ndim, x.shape[axis], from_end)
     return np.take(x, indices, axis)
 
 
-def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+def _gather(k: KernelBuilder, inputs, outputs, *, axis: int, from_end: bool) -> None:
     """Generate the kernel of `gather`.  It checks all indices before it copies anything."""
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
-    _check_indices(k, indices, x.shape[axis], axis)
+    _check_indices(k, indices, x.shape[axis], axis, from_end)
     with parallel_loop_nest(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.let("index", indices.flat(n).to(I64))
-        source = k.let("source", (row * size + nonnegative_index(index, size)) * width)
+        source = k.let("source", (row * size + (nonnegative_index(index, size) if from_end else index)) * width)
         target = k.let("target", (row * count + n) * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -> None:
+def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int, from_end: bool) -> None:
     with k.loop(k.size(indices.shape), name="n") as n:
-        index_from_front(k, "gather", indices.flat(n), axis, size)
+        index_from_front(k, "gather", indices.flat(n), axis, size, from_end)
 
 
 @op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=_check_indices), moves=True)
-def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
+def gather(x: TensorType, indices: TensorType, *, axis: int = 0, from_end: bool = True) -> TensorType:
     """The slices of x along an axis at the given indices.
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64.  Each index is in [-n, n), where n is the size of the axis.
     axis: the axis, in [-rank, rank).
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
     Result: a tensor of the dtype of x.  Its shape is that of x, with the dimension of `axis` replaced by the shape of
     `indices`.
-    Raises RelvmTypeError if `indices` has another dtype or the axis is out of range.  At run time, it raises
-    RelvmIndexError if an index is out of range.
+    Raises RelvmTypeError if `indices` has another dtype or the axis is out of range.  Raises RelvmArgumentError if
+    `from_end` is not a bool.  At run time, it raises RelvmIndexError if an index is out of range.
     Source: ONNX Gather-13.
 
     Examples:
@@ -98,6 +109,7 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """
     expect_tensor("gather", x=x, indices=indices)
     expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
+    expect_from_end("gather", from_end)
     if x.rank is None:
         return TensorType(x.dtype)
     at = expect_axis("gather", axis, x.rank)
@@ -128,15 +140,22 @@ def check_element_indices(op: str, x: TensorType, indices: TensorType, axis: int
     return at
 
 
-def numpy_positions(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
+def numpy_positions(op: str, x: np.ndarray, indices: np.ndarray, axis: int, from_end: bool = True):
     """Yield the position of each index in `indices`, and the position in x to which the index refers."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
-        yield at, (*at[:axis], numpy_index_from_front(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
+        yield (
+            at,
+            (*at[:axis], numpy_index_from_front(op, int(indices[at]), axis, x.shape[axis], from_end), *at[axis + 1 :]),
+        )
 
 
-def generate_positions(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
+def generate_positions(
+    k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, from_end: bool, body: Callable
+) -> None:
     """Generate code for each index in `indices`, by calling body(at, place).
+
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
 
     body: a function that generates the code.  `at` is the flat position of the index in `indices`, and `place` is the
     flat position in x to which the index refers.
@@ -144,28 +163,28 @@ def generate_positions(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, ax
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.let("at", flat_position(tuple(counters), indices.shape))
-        found = index_from_front(k, op, indices.flat(at), axis, x.shape[axis])
+        found = index_from_front(k, op, indices.flat(at), axis, x.shape[axis], from_end)
         body(at, k.let("place", flat_position((*counters[:axis], found, *counters[axis + 1 :]), x.shape)))
 
 
-def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int, from_end: bool) -> np.ndarray:
     result = np.empty(indices.shape, x.dtype)
-    for at, place in numpy_positions("gather_elements", x, indices, axis):
+    for at, place in numpy_positions("gather_elements", x, indices, axis, from_end):
         result[at] = x[place]
     return result
 
 
-def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
+def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int, from_end: bool) -> None:
     (x, indices), (out,) = inputs, outputs
 
     def copy(at: Local, place: Local) -> None:
         k.store(out, (at,), x.flat(place))
 
-    generate_positions(k, "gather_elements", x, indices, axis, copy)
+    generate_positions(k, "gather_elements", x, indices, axis, from_end, copy)
 
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
-def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
+def gather_elements(x: TensorType, indices: TensorType, *, axis: int, from_end: bool = True) -> TensorType:
     """The elements of x at positions that `indices` selects along `axis`.  For axis 0, result[i, j] is
     x[indices[i, j], j].  For axis 1, result[i, j] is x[i, indices[i, j]].
 
@@ -173,10 +192,11 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
     most the size of x.  Each index is in [-n, n), where n is the size of x along `axis`.
     axis: the axis, in [-rank, rank).
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
     Result: a tensor with the dtype of x and the shape of `indices`.
     Raises RelvmTypeError if `indices` has another dtype, the ranks differ, or the axis is out of range.  Raises
-    RelvmShapeError if `indices` is longer than x along an axis other than `axis`.  At run time, it raises
-    RelvmIndexError if an index is out of range.
+    RelvmArgumentError if `from_end` is not a bool.  Raises RelvmShapeError if `indices` is longer than x along an axis
+    other than `axis`.  At run time, it raises RelvmIndexError if an index is out of range.
     Source: ONNX GatherElements-13.
 
     Examples:
@@ -190,6 +210,7 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
          [4 3]]
     """
     check_element_indices("gather_elements", x, indices, axis)
+    expect_from_end("gather_elements", from_end)
     return TensorType(x.dtype, indices.shape, x.rank if indices.rank is None else indices.rank)
 
 
@@ -226,7 +247,7 @@ def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
     A row consists of the indices along the last axis.  Raise RelvmIndexError if an index is out of range.
     """
     for at in np.ndindex(indices.shape[:-1]):
-        yield at, tuple(numpy_index_from_front(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
+        yield at, tuple(numpy_index_from_front(op, i, axis, x.shape[axis], True) for axis, i in enumerate(indices[at]))
 
 
 def _numpy_gather_nd(x: np.ndarray, indices: np.ndarray, *, depth: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from relvm.kernels.updates import copy_input
 from relvm.ops.gather import (
     check_element_indices,
     check_index_rows,
+    expect_from_end,
     generate_positions,
     numpy_positions,
     numpy_slices,
@@ -57,14 +58,14 @@ def _expect_shape(op: str, updates: TensorType, rank: int, dims: tuple | None) -
         expect_equal_dims(op, f"dimension {axis} of updates and the expected size differ", wanted, got)
 
 
-def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str) -> np.ndarray:
+def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str, from_end: bool) -> np.ndarray:
     result, combine = x.copy(), _REDUCTIONS[reduction][0]
-    for at, place in numpy_positions("scatter_elements", x, indices, axis):
+    for at, place in numpy_positions("scatter_elements", x, indices, axis, from_end):
         result[place] = combine(result[place], updates[at])
     return result
 
 
-def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction: str) -> None:
+def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction: str, from_end: bool) -> None:
     (x, indices, updates), (out,) = inputs, outputs
     combine = _REDUCTIONS[reduction][1]
 
@@ -72,12 +73,18 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
         k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
 
     copy_input(k, x, out)
-    generate_positions(k, "scatter_elements", x, indices, axis, put)
+    generate_positions(k, "scatter_elements", x, indices, axis, from_end, put)
 
 
 @op("scatter_elements", numpy=_numpy_scatter_elements, lower=CustomKernel(_scatter_elements), strings=True)
 def scatter_elements(
-    x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
+    x: TensorType,
+    indices: TensorType,
+    updates: TensorType,
+    *,
+    axis: int,
+    reduction: str = "none",
+    from_end: bool = True,
 ) -> TensorType:
     """A copy of x with elements of `updates` written to the positions that `indices` selects along `axis`.  For axis 0,
     updates[i, j] is written to result[indices[i, j], j].  For axis 1, it is written to result[i, indices[i, j]].
@@ -90,11 +97,12 @@ def scatter_elements(
     reduction: how an update changes an element.  "none" replaces the element.  If several updates have the same
     position, the last one in row-major order remains.  "add", "mul", "max" and "min" combine the element with each of
     its updates, in row-major order.  These four are not allowed for bool.
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
     Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises
-    RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if the shapes of `updates` and `indices`
-    differ, or `indices` is longer than x along an axis other than `axis`.  At run time, it raises RelvmIndexError if an
-    index is out of range.
+    RelvmArgumentError if the reduction is unknown or `from_end` is not a bool.  Raises RelvmShapeError if the shapes of
+    `updates` and `indices` differ, or `indices` is longer than x along an axis other than `axis`.  At run time, it
+    raises RelvmIndexError if an index is out of range.
     Source: ONNX ScatterElements-18.
 
     Examples:
@@ -108,6 +116,7 @@ def scatter_elements(
         [10  2  3 40]
     """
     check_element_indices("scatter_elements", x, indices, axis)
+    expect_from_end("scatter_elements", from_end)
     _expect_updates("scatter_elements", x, updates, reduction)
     if indices.rank is not None:
         _expect_shape("scatter_elements", updates, indices.rank, indices.shape)

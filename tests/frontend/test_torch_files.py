@@ -241,7 +241,7 @@ def test_one_error_lists_every_unsupported_operator_with_its_source_line() -> No
     assert first == "model: 2 nodes cannot be imported:"
     assert lines[0].startswith("linear (aten.linear.defaultx, ")
     assert "torch_fixtures.py:" in lines[0] and "module layers.0" in lines[0]
-    assert "the operator is not supported; did you mean aten.linear.default" in lines[0]
+    assert lines[0].endswith("the operator is not supported")
     assert lines[1].startswith("gelu (aten.gelu.defaultx")
 
 

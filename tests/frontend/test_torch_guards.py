@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relvm.frontend.torch.guards import claim_of_guard
+from relvm.frontend.torch.guards import claim_of_guard, shown_guard
 from relvm.frontend.torch.sizes import seems_one
 from relvm.ir.symbolic import AnyDim, dim_var
 
@@ -54,6 +54,10 @@ def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim
 def test_functions_of_sizes() -> None:
     found = claim_of_guard("torch.sym_max(1, L['x'].size()[0]) == L['x'].size()[0]", size_of)
     assert found is not None and found[0] == "equal" and found[2] == N
+
+
+def test_a_message_shows_sizes_by_the_names_of_inputs() -> None:
+    assert shown_guard("3*L['pair'][0].size()[1] >= L['x'].size()[0]") == "3*pair_0.size(1) >= x.size(0)"
 
 
 @pytest.mark.parametrize(

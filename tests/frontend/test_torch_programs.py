@@ -13,6 +13,7 @@ import pytest
 
 import relvm
 from relvm import vm
+from relvm.errors import RelvmIndexError
 from relvm.frontend.torch import from_pt2
 
 FOLDER = Path(__file__).resolve().parent / "pt2"
@@ -77,6 +78,15 @@ def test_a_file_and_its_contents_can_be_loaded(name: str) -> None:
     path = FOLDER / name
     for model in (path, path.read_bytes()):
         expect_results(relvm.load_model(model, exec_mode="bytecode", target="bytecode"), name)
+
+
+def test_a_negative_index_is_reported_as_it_is() -> None:
+    bags = vm.VirtualMachine(vm.build(from_pt2(FOLDER / "bags.core.pt2"), target="bytecode"))["main"]
+    with pytest.raises(RelvmIndexError, match="index -3 is outside axis 0 of table, of size 9"):
+        bags(np.array([1, -3, 2, 0, 1]), np.array([0, 2, 5]), np.ones(5, np.float32))
+    tokens = vm.VirtualMachine(vm.build(from_pt2(FOLDER / "transformer.core.pt2"), target="bytecode"))["main"]
+    with pytest.raises(RelvmIndexError, match="gather: index -1 is outside axis 0 of size 11"):
+        tokens(np.array([[0, -1, 2], [3, 4, 5]]))
 
 
 @pytest.mark.parametrize("name", ["cache.pt2", "cache.core.pt2"])

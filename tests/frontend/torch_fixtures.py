@@ -183,10 +183,12 @@ class Lstm(nn.Module):
         super().__init__()
         self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
         self.gru = nn.GRU(8, 2)
+        self.cells = nn.ModuleList([nn.GRUCell(4, 4), nn.LSTMCell(4, 4, bias=False), nn.RNNCell(4, 4)])
 
     def forward(self, x):
         y, (h, c) = self.lstm(x)
-        return self.gru(y)[0], h, c
+        gru, lstm, rnn = self.cells
+        return self.gru(y)[0], h, c, gru(h[0], c[0]), *lstm(h[0], (h[1], c[1])), rnn(h[2], c[2])
 
 
 class Dtypes(nn.Module):
@@ -242,7 +244,11 @@ class Slices(nn.Module):
         n = x.shape[-1]
         start = at.item()
         bias = self.bias[max(0, 1 - n) :, max(0, 100 - n) :]
-        return x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))
+        few = x[:, : n // 4]
+        return (
+            *(x + bias, x.clone().mul_(bias), x[:, start:], x[:, :start], nn.functional.unfold(x[None, None], (2, 3))),
+            *(torch.stack([few, x[:, : (n + 2) // 5]]), few.expand(2, (n + 2) // 5)),
+        )
 
 
 class Cache(nn.Module):
@@ -261,14 +267,70 @@ class Resampled(nn.Module):
     """Images of any size, resampled by scales and to the size of another image."""
 
     def forward(self, x, other):
-        resample, size = nn.functional.interpolate, other.shape[2:]
+        resample, size, part = nn.functional.interpolate, other.shape[2:], x[:, :, :3, :4]
         return (
             resample(x, scale_factor=1.1, mode="bilinear"),
             resample(x, scale_factor=1.1, mode="nearest"),
             resample(x, size=size, mode="bilinear", align_corners=True),
             resample(x, size=size, mode="bicubic"),
             resample(x, size=size, mode="nearest-exact"),
+            resample(part, size=(2, 7), mode="bilinear", antialias=True),
+            resample(part, size=(1, 3), mode="bicubic", antialias=True),
         )
+
+
+class Windows(nn.Module):
+    """Padding, pooling and windows of images of any size."""
+
+    def forward(self, x, count):
+        pad, pools, n = nn.functional.pad, nn.functional, count.shape[0]
+        padded = [pad(x, (n, n - 1, 1 - n, n), mode=mode) for mode in ("constant", "reflect", "replicate", "circular")]
+        return (
+            *padded,
+            pools.adaptive_avg_pool2d(x, (3, n)),
+            *pools.adaptive_max_pool2d(x, (2, 3), return_indices=True),
+            pools.max_pool2d(x, 3, 2, 1, ceil_mode=True),
+            pools.avg_pool2d(x, 2, ceil_mode=True, count_include_pad=False),
+            x.unfold(2, 3, 2),
+        )
+
+
+class Strides(nn.Module):
+    """Views with strides of their own, of transposed and sliced tensors, and scatters into views."""
+
+    def forward(self, x):
+        rows, columns = x.shape
+        turned = (x * 2).t()
+        return (
+            turned.as_strided((2, columns), (columns, 1), 1),
+            turned[1:].as_strided((rows, columns - 2, 3), (columns, 1, 1), 0),
+            torch.as_strided_scatter(turned, x[:2, :3], (2, 3), (columns, 1)),
+            torch.diagonal_scatter(x, x.diagonal(1) * 3, 1),
+        )
+
+
+class Bags(nn.Module):
+    """Bags of rows of a table, and a product of integers of 8 bits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(9, 4))
+
+    def forward(self, indices, starts, factors):
+        def bags(mode, **options):
+            return nn.functional.embedding_bag(indices, self.table, starts, mode=mode, **options)
+
+        small = (self.table * 30).to(torch.int8)
+        return (
+            bags("mean", padding_idx=2),
+            bags("max"),
+            bags("sum", per_sample_weights=factors, include_last_offset=True),
+            torch._int_mm(small[indices], small.t()[:, :8].contiguous()),
+        )
+
+
+def _bags(n: int, starts: list[int]) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randint(0, 9, (n,), generator=g), torch.tensor(starts), torch.rand(n, generator=g))
 
 
 def _slices(n: int, at: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
@@ -334,9 +396,16 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     "resampled": (
         Resampled(),
         [_batch((1, 2, 8, 13), (1, 1, 5, 9)), _batch((1, 2, 4, 5), (1, 1, 8, 10))],
-        ({2: Dim("h", max=64), 3: Dim("w", max=64)}, {2: Dim("p", max=64), 3: Dim("q", max=64)}),
+        ({2: Dim("h", min=4, max=64), 3: Dim("w", min=5, max=64)}, {2: Dim("p", max=64), 3: Dim("q", max=64)}),
     ),
-    "slices": (Slices(), [_slices(6, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim("n", min=4, max=50)}, None)),
+    "windows": (
+        Windows(),
+        [_batch((1, 2, 8, 9), (3,)), _batch((1, 2, 9, 10), (4,))],
+        ({2: Dim.AUTO, 3: Dim.AUTO}, {0: Dim.AUTO}),
+    ),
+    "strides": (Strides(), [_batch((4, 6)), _batch((5, 8))], ({0: Dim.AUTO, 1: Dim.AUTO},)),
+    "bags": (Bags(), [_bags(17, [0, 3, 3, 10]), _bags(20, [0, 1, 20])], ({0: Dim.AUTO}, {0: Dim.AUTO}, {0: Dim.AUTO})),
+    "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
 
 

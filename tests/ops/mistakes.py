@@ -384,6 +384,7 @@ def _shapes() -> list[Mistake]:
             "slice", (six,), "begin is 0, expected a tuple of integers", RelvmArgumentError, {"begin": 0, "end": (1,)}
         ),
         Mistake("gather", (six, six), "indices has dtype f32, expected i32 or i64"),
+        Mistake("gather", (six, tensor("i64")), "from_end is 1, expected a bool", RelvmArgumentError, {"from_end": 1}),
         Mistake("gather", (six, tensor("i64")), "axis is 1, which is outside [-1, 1)", attributes={"axis": 1}),
         Mistake("gather", (tensor("f32"), tensor("i64")), "axis is 0, which is outside [-0, 0)"),
         Mistake("pad", (F32,), "pads has 2 items, expected 4", RelvmArgumentError, {"pads": (1, 1)}),

@@ -88,6 +88,8 @@ def indexing_samples() -> Iterator[Sample]:
             indices = np.array([0, index], NUMPY_NAMES[dtype])
             yield Sample("gather", (array("f32", 3, 2), indices), fails=RelvmIndexError)
     yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
+    yield Sample("gather", (array("f32", 3, 2), np.array([2, 0])), {"from_end": False})
+    yield Sample("gather", (array("f32", 3, 2), np.array([1, -1])), {"from_end": False}, fails=RelvmIndexError)
     for pads in ((1, 2, 0, 3), (0, 0, 0, 0), (-1, 1, 2, -2), (-2, -1, -1, -1)):
         yield Sample("pad", (array("f32", 4, 5),), {"pads": pads, "value": 1.5})
     yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
@@ -142,6 +144,10 @@ def position_samples() -> Iterator[Sample]:
         args = (array("f32", 2, 4), np.array([[1, index]]), array("f32", 1, 2))
         yield Sample("gather_elements", args[:2], {"axis": 1}, fails=RelvmIndexError)
         yield Sample("scatter_elements", args, {"axis": 1}, fails=RelvmIndexError)
+    for index, fails in ((3, None), (-1, RelvmIndexError)):
+        args = (array("f32", 2, 4), np.array([[1, index]]), array("f32", 1, 2))
+        yield Sample("gather_elements", args[:2], {"axis": 1, "from_end": False}, fails=fails)
+        yield Sample("scatter_elements", args, {"axis": 1, "from_end": False}, fails=fails)
     for reduction in ("none", "add", "mul", "max", "min"):
         for dtype in ("f32", "f64", "i8", "u16"):
             args = (array(dtype, 5, 4), random.integers(-5, 5, (13, 3)), array(dtype, 13, 3))

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import relvm.ops as ops
+from relvm.frontend.common.indexed_kernels import pad_kernel
+from relvm.frontend.common.node_context import NodeContext
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import Constant, Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType
 
 Emit = Callable[[Expr], Expr]
 
@@ -72,3 +75,26 @@ def dilated(emit: Emit, x: Expr, axis: int, step: int, value: float = 0) -> Expr
     dims: list[AnyDim] = [*shape[:axis], size * step, *shape[axis + 1 :]]
     merged = emit(ops.reshape(spread, Shape(tuple(dims))))
     return ops.slice(merged, begin=(0,), end=(-(step - 1),), axes=(axis,))
+
+
+def padded_dynamically(
+    node: NodeContext,
+    x: Expr,
+    value: Expr,
+    low: Sequence[AnyDim],
+    high: Sequence[AnyDim],
+    interior: Sequence[AnyDim],
+) -> Expr:
+    """Return x padded with the element `value`.
+
+    The numbers of added elements can be symbolic.   low, high, interior: as for `padded`.
+    """
+    sizes = [
+        size + before + after + (size - 1) * between
+        for size, before, after, between in zip(x.tensor_type.known_shape, low, high, interior, strict=True)
+    ]
+    result = TensorType(x.known_element_type, tuple(sizes))
+    first, between = node.vector(low), node.vector(interior)
+    name = node.importer.unique_name("pad")
+    kernel = pad_kernel(name, x.tensor_type, value.tensor_type, first.tensor_type, between.tensor_type, result)
+    return node.call_kernel(kernel, [x, value, first, between], [result])

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import relvm.ops as ops
 from relvm.ir.builder import Builder
-from relvm.ir.expr import Constant, Expr, Shape, TupleItem, Var
+from relvm.ir.dtypes import I64
+from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, Var, constant
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, TupleType
@@ -93,6 +94,14 @@ class NodeContext:
         """Return x broadcast to a shape.  Return x itself if it has this shape."""
         shape = tuple(shape)
         return x if x.tensor_type.shape == shape else self.emit(ops.broadcast_to(x, Shape(shape)))
+
+    def vector(self, sizes: Sequence[AnyDim]) -> Expr:
+        """Return sizes, which can be symbolic, as a vector of i64."""
+        if all(isinstance(size, int) for size in sizes):
+            return constant(list(sizes), I64)
+        parts = [ops.to_tensor(DimValue(size), dtype="i64") for size in sizes]
+        rows = [self.reshaped(self.emit(part), (1,)) for part in parts]
+        return rows[0] if len(rows) == 1 else self.emit(ops.concat(*rows, axis=0))
 
     def call_kernel(self, kernel: KernelDef, args: Sequence[Expr], results: Sequence[TensorType]) -> Any:
         """Add a kernel to the module and call it.  Return its result, or a tuple of its results."""

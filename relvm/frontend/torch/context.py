@@ -38,6 +38,17 @@ class ImportContext(ModuleContext):
         """Return the declared shape of a tensor, with None for each size that is not known yet."""
 
     @abstractmethod
+    def declared_dim(self, size: Any) -> AnyDim | None:
+        """Return a declared size, stride or offset, or None if a symbol in it has no value yet."""
+
+    @abstractmethod
+    def base_of(self, name: str) -> tuple[Expr, str]:
+        """Return the tensor that a tensor is a view of, and the name of that tensor.
+
+        A tensor that is not a view is returned itself.
+        """
+
+    @abstractmethod
     def mutate(self, name: str, value: Expr) -> None:
         """Replace the elements of a tensor, and of all tensors that share its memory, by those of `value`."""
 

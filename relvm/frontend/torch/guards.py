@@ -8,6 +8,7 @@ which PyTorch assumes for tracing only.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from relvm.errors import RelvmUnsupportedError
@@ -51,6 +52,16 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
     if isinstance(claim[0], int) and claim[0] <= _SMALLEST_CHECKED:
         return None
     return "at_most", *claim
+
+
+def shown_guard(text: str) -> str:
+    """Return a condition for a message: the size `L['pair'][0].size()[1]` becomes `pair_0.size(1)`."""
+
+    def shown(found: re.Match[str]) -> str:
+        name = "_".join(re.findall(r"\w+", found[1]))
+        return f"{name}.size({found[2]})"
+
+    return re.sub(r"L((?:\[[^\]]*\])+)\.size\(\)\[(\d+)\]", shown, text)
 
 
 def _size(node: ast.expr, size_of: SizeOf) -> AnyDim:

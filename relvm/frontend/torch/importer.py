@@ -26,7 +26,6 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
     known_names,
-    near_matches,
     resources,
     shortened,
 )
@@ -35,7 +34,7 @@ from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
 from relvm.frontend.torch.complex_numbers import complex_converter, has_complex_numbers, is_complex_tensor
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.guards import claim_of_guard
+from relvm.frontend.torch.guards import claim_of_guard, shown_guard
 from relvm.frontend.torch.program import Argument, Graph, GraphNode, Program, expect_fields, expect_union
 from relvm.frontend.torch.read_program import read_program
 from relvm.frontend.torch.registry import (
@@ -274,7 +273,7 @@ class Importer(SizeContext):
         for guard in self.program.guards:
             claim = claim_of_guard(guard, size_of)
             if claim is not None:
-                text = guard.replace("{", "{{").replace("}", "}}")
+                text = shown_guard(guard).replace("{", "{{").replace("}", "}}")
                 self.require(*claim, f"the program was exported for sizes with {shortened(text)}; got {{}} and {{}}")
 
     def _weight(self, path: str) -> Expr | None:
@@ -462,7 +461,7 @@ class Importer(SizeContext):
         call = parse_expression(text)
         if kind == "as_sym_int":
             try:
-                return as_size(call, self.sizes)
+                return self.short_size(as_size(call, self.sizes))
             except (KeyError, RelvmUnsupportedError):
                 pass
         return ScalarValue(kind, call)
@@ -475,8 +474,7 @@ class Importer(SizeContext):
         if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
-            known = near_matches(target, supported_operators())
-            raise RelvmUnsupportedError(reason_for_refusal(target) or f"the operator is not supported{known}")
+            raise RelvmUnsupportedError(reason_for_refusal(target) or _unknown_operator(target))
         accepted = _accepted(convert)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -499,40 +497,32 @@ class Importer(SizeContext):
             else:
                 self._define(node, graph, scope, target, results)
 
-        try:
-            define(positional, named)
-        except RelvmShapeError as error:
-            shape = self._broadcast_shape(graph, node)
-            if shape is None or error.unproven is None:
-                raise
-            define(
-                [self._broadcastable(value, shape) for value in positional],
-                {key: self._broadcastable(value, shape) for key, value in named.items()},
-            )
+        unified: dict[AnyDim, AnyDim] = {}  # a size of the arguments -> the size that replaces it
+        for left in range(len(_symbolic_sizes((*positional, *named.values()))), -1, -1):
+            args = [self._with_sizes(value, unified) for value in positional]
+            keywords = {key: self._with_sizes(value, unified) for key, value in named.items()}
+            try:
+                return define(args, keywords)
+            except RelvmShapeError as error:
+                if error.unproven is None or not left:
+                    raise
+                first, second = error.unproven
+                unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
+                if not unified:
+                    raise
 
-    def _broadcast_shape(self, graph: Graph, node: GraphNode) -> tuple[AnyDim, ...] | None:
-        """Return the declared shape of the only result of a node, or None if it is not known."""
-        names = [name for output in node.outputs for name in tensor_names(output)]
-        shape = self.declared_shape(graph, names[0]) if len(names) == 1 else (None,)
-        known = tuple(dim for dim in shape if dim is not None)
-        return known if len(known) == len(shape) else None
-
-    def _broadcastable(self, value: Any, shape: tuple[AnyDim, ...]) -> Any:
-        """Return an operand with sizes that broadcast to `shape`, which are checked at run time.
-
-        PyTorch proved from ranges and guards that each size is either 1 or that of `shape`.  Which one it is follows
-        from a few values.  A value that is not a tensor is returned unchanged.
-        """
+    def _with_sizes(self, value: Any, sizes: Mapping[AnyDim, AnyDim]) -> Any:
+        """Return an argument with sizes replaced by sizes that are equal at run time, which is checked then."""
+        if not sizes:
+            return value
+        if isinstance(value, tuple):
+            return tuple(self._with_sizes(each, sizes) for each in value)
+        if isinstance(value, Dim) and value in sizes:
+            self.require("equal", value, sizes[value], "two sizes are {} and {}, but must be equal")
+            return sizes[value]
         if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
             return value
-        own = value.type.shape
-        if len(own) > len(shape):
-            return value
-        sizes = [
-            dim if dim in (1, other) else 1 if seems_one(dim) else other
-            for dim, other in zip(own, shape[len(shape) - len(own) :], strict=True)
-        ]
-        return self.with_shape(value, sizes)
+        return self.with_shape(value, [sizes.get(dim, dim) for dim in value.type.shape])
 
     def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
         (changed,) = tensor_names(node.inputs[0][1])
@@ -542,6 +532,10 @@ class Importer(SizeContext):
             for name in tensor_names(output):
                 tensor.storage.names.append(name)
                 scope.values[name] = tensor
+
+    def base_of(self, name: str) -> tuple[Expr, str]:
+        storage = self._scope.values[name].storage
+        return storage.base, storage.names[0]
 
     def mutate(self, name: str, value: Expr) -> None:
         scope = self._scope
@@ -723,9 +717,48 @@ class Importer(SizeContext):
         return value.current() if isinstance(value, TensorValue) else value
 
 
+def _symbolic_sizes(values: Iterable[Any]) -> set[AnyDim]:
+    """Return the symbolic sizes among arguments, and those of tensors among them.  Arguments can be tuples."""
+    found: set[AnyDim] = set()
+    for value in values:
+        if isinstance(value, tuple):
+            found |= _symbolic_sizes(value)
+        elif isinstance(value, Dim):
+            found.add(value)
+        elif isinstance(value, Expr) and isinstance(value.type, TensorType):
+            found.update(dim for dim in value.type.shape or () if not isinstance(dim, int))
+    return found
+
+
+def _unified(
+    first: AnyDim, second: AnyDim, unified: Mapping[AnyDim, AnyDim], sizes: set[AnyDim]
+) -> dict[AnyDim, AnyDim]:
+    """Return replacements of sizes that make `first` and `second` equal, or that broadcast one of them.
+
+    PyTorch proved from ranges and guards that both are equal, or that one of them is 1.  Which case it is follows from
+    a few values.  Return an empty dict if neither is a size of an argument.
+
+    unified: the replacements so far.
+    sizes: the symbolic sizes of the arguments after these replacements.
+    """
+    one = next((dim for dim in (first, second) if dim in sizes and seems_one(dim)), None)
+    old, new = (one, 1) if one is not None else (second, first) if second in sizes else (first, second)
+    if old not in sizes:
+        return {}
+    return {size: new if value == old else value for size, value in unified.items()} | {old: new}
+
+
 @cache
 def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
+
+
+def _unknown_operator(target: str) -> str:
+    """Return the message about an operator that has no converter and no reason why it is refused."""
+    namespace = target.partition(".")[0]
+    if any(name.startswith(f"{namespace}.") for name in supported_operators()):
+        return "the operator is not supported"
+    return f"custom operators are not supported; replace this one of {shortened(namespace)} by operators of PyTorch"
 
 
 def _find_converter(target: str) -> tuple[Converter | None, str | None]:

@@ -234,13 +234,6 @@ class Node(NodeContext):
     def kernel_name(self, stem: str) -> str:
         return self.importer.unique_name(stem)
 
-    def vector(self, sizes: Sequence[AnyDim]) -> Expr:
-        """Return sizes, which can be symbolic, as a vector of i64."""
-        if all(isinstance(size, int) for size in sizes):
-            return constant(np.array(sizes, np.int64))
-        rows = [self.reshaped(self.number(size, I64), (1,)) for size in sizes]
-        return rows[0] if len(rows) == 1 else self.emit(relvm_ops.concat(*rows, axis=0))
-
     def exact_quotient(self, dim: AnyDim, divisor: AnyDim, what: str) -> AnyDim:
         """Return `dim / divisor`, and check that there is no remainder.   what: a description for the message."""
         exact = exact_quotient(dim, divisor)

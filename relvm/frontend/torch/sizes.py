@@ -12,12 +12,13 @@ from relvm.frontend.torch.element_types import is_complex
 from relvm.frontend.torch.program import Graph, Program, expect_union
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
 from relvm.ir.expr import Expr, Shape
-from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
+from relvm.ir.symbolic import AnyDim, as_var, evaluate_with, is_never_negative, node_count
 from relvm.ir.types import ShapeType
 from relvm.ir.value_ranges import LOWER, UPPER
 
 _SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
 _LARGEST_SIZE = (1 << 63) - 2  # an upper bound of this and more is no bound
+_LONGEST_EXPRESSION = 40  # variables and operators of a size that needs no variable of its own
 
 
 _SAMPLES = (64, 100, 1025)  # sizes at which an expression is evaluated
@@ -36,6 +37,7 @@ class SizeContext(ImportContext):
         self._fixed = {symbol: _fixed_size(program, symbol, size) for symbol, size in dims.items()}
         self._symbols: dict[str, None] = {}  # those of parameters
         self.sizes: MutableMapping[str, AnyDim] = dict(self._fixed)
+        self._short_sizes: dict[AnyDim, AnyDim] = {}  # a long expression -> the variable with its value
         self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
 
     def parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
@@ -129,9 +131,24 @@ class SizeContext(ImportContext):
         if kind == "as_int":
             return _plain_int(content)
         try:
-            return as_size(parse_expression(content["expr_str"]), self.sizes)
+            return self.short_size(as_size(parse_expression(content["expr_str"]), self.sizes))
         except (KeyError, RelvmUnsupportedError):
             return None
+
+    def short_size(self, size: AnyDim) -> AnyDim:
+        """Return a variable whose value is `size` if this is a long expression, otherwise `size` itself.
+
+        PyTorch repeats the whole expression for each size that depends on it.  Products of such sizes would be too
+        long for the compiler.  A size that may be negative is returned unchanged.
+        """
+        if isinstance(size, int) or node_count(size) <= _LONGEST_EXPRESSION or not is_never_negative(size):
+            return size
+        found = self._short_sizes.get(size)
+        if found is None or as_var(found) not in self.builder.known_dims():
+            found = self._short_sizes[size] = self.new_dim("size")
+            shape = self.builder.emit(Shape((size,)))
+            self.builder.match_cast(shape, ShapeType((found,)), "size")
+        return found
 
     def new_symbol(self, size: Any) -> str:
         """Return the name of the symbol if a declared size is a single symbol, otherwise ""."""

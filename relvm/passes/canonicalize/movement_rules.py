@@ -173,9 +173,13 @@ def gather_of_constant_indices(call: OpCall, definitions: Definitions) -> Expr |
         return None
     if x.tensor_type.shape is None:
         return None
-    axis = dict(call.attributes)["axis"] % x.tensor_type.rank
+    attributes = dict(call.attributes)
+    axis = attributes["axis"] % x.tensor_type.rank
     size, places = x.tensor_type.shape[axis], [int(index) for index in indices.value.flat]
-    if not isinstance(size, int) or not all(-size <= place < size for place in places):
+    if not isinstance(size, int):
+        return None
+    lowest = -size if attributes["from_end"] else 0
+    if not all(lowest <= place < size for place in places):
         return None
     places = [place % size for place in places]
     step = places[1] - places[0] if len(places) > 1 else 1

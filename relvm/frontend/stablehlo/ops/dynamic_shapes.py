@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
-from relvm.frontend.common.indexed_kernels import pad_kernel, slice_kernel
+from relvm.frontend.common.indexed_kernels import slice_kernel
+from relvm.frontend.common.moving import padded_dynamically
 from relvm.frontend.stablehlo.ops.shapes import broadcast_in_dim, iota_along
 from relvm.frontend.stablehlo.registry import Node, converts, refuses
-from relvm.ir.dtypes import I64
 from relvm.ir.expr import DimValue, Expr
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
@@ -73,44 +73,9 @@ def _real_dynamic_slice(node: Node) -> Expr:
         for start, limit, stride in zip(starts, limits, strides, strict=True)
     ]
     result = TensorType(node.dtype(), _declared_sizes(node, sizes))
-    first, step = vector(node, starts), vector(node, strides)
+    first, step = node.vector(starts), node.vector(strides)
     kernel = slice_kernel(node.importer.unique_name("slice"), node.type(), first.tensor_type, step.tensor_type, result)
     return node.call_kernel(kernel, [node.operands[0], first, step], [result])
-
-
-def vector(node: Node, sizes: Sequence[AnyDim]) -> Expr:
-    """Return sizes, which can be symbolic, as a vector of i64."""
-    if all(isinstance(size, int) for size in sizes):
-        from relvm.ir.expr import constant
-
-        return constant(list(sizes), I64)
-    parts = [
-        node.number(size, I64) if isinstance(size, int) else node.emit(ops.to_tensor(DimValue(size), dtype="i64"))
-        for size in sizes
-    ]
-    rows = [node.reshaped(part, (1,)) for part in parts]
-    return rows[0] if len(rows) == 1 else node.emit(ops.concat(*rows, axis=0))
-
-
-def padded_dynamically(
-    node: Node, x: Expr, value: Expr, low: Sequence[AnyDim], high: Sequence[AnyDim], interior: Sequence[AnyDim]
-) -> Expr:
-    """Return x padded with the element `value`.  The numbers of added elements can be symbolic."""
-    sizes = [
-        size + before + after + (size - 1) * between
-        for size, before, after, between in zip(x.tensor_type.known_shape, low, high, interior, strict=True)
-    ]
-    result = TensorType(x.known_element_type, tuple(sizes))
-    first, between = vector(node, low), vector(node, interior)
-    kernel = pad_kernel(
-        node.importer.unique_name("pad"),
-        x.tensor_type,
-        value.tensor_type,
-        first.tensor_type,
-        between.tensor_type,
-        result,
-    )
-    return node.call_kernel(kernel, [x, value, first, between], [result])
 
 
 @converts("dynamic_pad")

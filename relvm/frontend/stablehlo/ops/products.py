@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.moving import padded_dynamically
 from relvm.frontend.common.products import ConvDimensions, DotDimensions, conv_general, dot_general
-from relvm.frontend.stablehlo.ops.dynamic_shapes import padded_dynamically
 from relvm.frontend.stablehlo.registry import Node, converts
 from relvm.ir.dtypes import F32, I32, DType
 from relvm.ir.expr import Expr

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.torch.ops.shapes import sliced, transposed
-from relvm.frontend.torch.registry import Node, axis_of, converts, known_int, shape_of
+from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.torch.ops.shapes import (
+    Layout,
+    diagonal,
+    in_storage_order,
+    layout_of,
+    sliced,
+    strided_positions,
+    transposed,
+)
+from relvm.frontend.torch.registry import Node, axis_of, converts, shape_of, tensor_names
 from relvm.ir.dtypes import BOOL, I32, I64, U8
-from relvm.ir.expr import Constant, Expr, Shape, constant
+from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import ShapeType
 
@@ -21,38 +27,22 @@ def _indices(node: Node, x: Expr) -> Expr:
     return x if x.known_element_type in (I32, I64) else node.cast(x, I64)
 
 
-def _checked_indices(node: Node, index: Expr, size: AnyDim) -> Expr:
-    """Return the indices of an operator that does not accept negative ones.
-
-    A negative index becomes one that is out of range, so that the program fails as PyTorch does.
-
-    size: the size of the axis.
-    """
-    index = _indices(node, index)
-    if isinstance(index, Constant):
-        if index.value.size and index.value.min() < 0:
-            raise RelvmShapeError(f"index {index.value.min()} is negative, expected one in [0, {size})")
-        return index
-    dtype = index.known_element_type
-    return node.emit(ops.where(ops.less(index, node.number(0, dtype)), node.number(dtype.limits[1], dtype), index))
-
-
 @converts("index_select", "index_select_copy")
 def _index_select(node: Node, self: Expr, dim: int, index: Expr) -> Expr:
     if not shape_of(self):
         return self
     axis = axis_of(dim, len(shape_of(self)))
-    index = _checked_indices(node, index, shape_of(self)[axis])
+    index = _indices(node, index)
     if not shape_of(index):
         index = node.reshaped(index, (1,))
-    return ops.gather(self, index, axis=axis)
+    return ops.gather(self, index, axis=axis, from_end=False)
 
 
 @converts("gather")
 def _gather(node: Node, self: Expr, dim: int, index: Expr, *, sparse_grad: bool = False) -> Expr:
     if not shape_of(self):
         return node.broadcast(self, shape_of(index))
-    index = _checked_indices(node, index, shape_of(self)[axis_of(dim, len(shape_of(self)))])
+    index = _indices(node, index)
     if not shape_of(index):
         index = node.reshaped(index, (1,))
         return node.reshaped(node.emit(_gathered(node, self, 0, index)), ())
@@ -68,7 +58,7 @@ def _cut_to(node: Node, x: Expr, shape: Sequence[AnyDim], axis: int) -> Expr:
 
 
 def _gathered(node: Node, x: Expr, axis: int, index: Expr) -> Expr:
-    return ops.gather_elements(_cut_to(node, x, shape_of(index), axis), index, axis=axis)
+    return ops.gather_elements(_cut_to(node, x, shape_of(index), axis), index, axis=axis, from_end=False)
 
 
 @converts("take_along_dim")
@@ -99,7 +89,7 @@ def _embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Expr:
-    return ops.gather(weight, _checked_indices(node, indices, shape_of(weight)[0]), axis=0)
+    return ops.gather(weight, _indices(node, indices), axis=0, from_end=False)
 
 
 # ---- index: x[a, :, b] ----
@@ -254,7 +244,7 @@ def _index_put(
         (axis,) = axes
         own = shape_of(self)
         source = node.emit(_as_updates(node, values, (*own[:axis], *shape_of(index), *own[axis + 1 :])))
-        return _indexed_update(node, self, axis, index, source, "add" if accumulate else "none")
+        return _indexed_update(node, self, axis, index, source, "add" if accumulate else "none", from_end=True)
     x, order = _front(node, self, axes)
     rows, shape = _index_rows(node, self, found, axes)
     rest = shape_of(x)[len(axes) :]
@@ -296,13 +286,19 @@ def _scattered_rows(node: Node, x: Expr, rows: Expr, updates: Expr, depth: int, 
 _REDUCTIONS = {"add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
-def scattered(node: Node, x: Expr, dim: int, index: Expr, updates: Expr, reduction: str) -> Expr:
-    """Return x with elements replaced by, or combined with, updates.   The axes of `index` can be shorter."""
+def scattered(
+    node: Node, x: Expr, dim: int, index: Expr, updates: Expr, reduction: str, *, from_end: bool = False
+) -> Expr:
+    """Return x with elements replaced by, or combined with, updates.   The axes of `index` can be shorter.
+
+    from_end: whether a negative index counts from the end.  Otherwise, it is an error at run time.
+    """
     index = _indices(node, index)
     shape = shape_of(x)
     if not shape:
         x, index, updates = (node.reshaped(each, (1,)) for each in (x, index, updates))
-        return ops.reshape(node.emit(scattered(node, x, 0, index, updates, reduction)), Shape(()))
+        result = node.emit(scattered(node, x, 0, index, updates, reduction, from_end=from_end))
+        return ops.reshape(result, Shape(()))
     if not shape_of(index):
         index, updates = node.reshaped(index, (1,)), node.reshaped(updates, (1,))
     axis = axis_of(dim, len(shape))
@@ -311,53 +307,24 @@ def scattered(node: Node, x: Expr, dim: int, index: Expr, updates: Expr, reducti
             updates = node.emit(sliced(node, updates, other, 0, wanted))
     if x.known_element_type.is_bool and reduction != "none":
         wide = [node.cast(each, I64) for each in (x, updates)]
-        return node.cast(node.emit(scattered(node, wide[0], dim, index, wide[1], reduction)), BOOL)
-    if all(size == other for at, (size, other) in enumerate(zip(shape, shape_of(index), strict=True)) if at != axis):
-        return ops.scatter_elements(x, index, updates, axis=axis, reduction=reduction)
-    rows = _element_rows(node, index, axis)
-    return ops.scatter_nd(x, rows, updates, depth=len(shape), reduction=reduction)
-
-
-def _element_rows(node: Node, index: Expr, axis: int) -> Expr:
-    """Return, for each element of `index`, the position in a tensor that it denotes, along a new last axis.
-
-    The position is that of the element itself, except along `axis`, where it is the element's value.
-    """
-    shape = shape_of(index)
-    columns = []
-    for other, size in enumerate(shape):
-        if other == axis:
-            at = node.cast(index, I64)
-        else:
-            ones: list[AnyDim] = [1] * len(shape)
-            ones[other] = size
-            at = node.broadcast(node.reshaped(node.emit(ops.iota(Shape((size,)))), ones), shape)
-        columns.append(node.emit(ops.expand_dims(at, axes=(len(shape),))))
-    return columns[0] if len(columns) == 1 else node.emit(ops.concat(*columns, axis=len(shape)))
-
-
-def _checked_along(node: Node, x: Expr, dim: int, index: Expr) -> Expr:
-    """Return indices along an axis of x, as `_checked_indices` does."""
-    shape = shape_of(x)
-    return _checked_indices(node, index, shape[axis_of(dim, len(shape))] if shape else 1)
+        return node.cast(node.emit(scattered(node, wide[0], dim, index, wide[1], reduction, from_end=from_end)), BOOL)
+    return ops.scatter_elements(x, index, updates, axis=axis, reduction=reduction, from_end=from_end)
 
 
 @converts("scatter.src", "scatter.reduce")
 def _scatter(node: Node, self: Expr, dim: int, index: Expr, src: Expr, *, reduce: str | None = None) -> Expr:
-    index = _checked_along(node, self, dim, index)
     return scattered(node, self, dim, index, src, _REDUCTIONS[reduce] if reduce else "none")
 
 
 @converts("scatter.value", "scatter.value_reduce")
 def _scatter_value(node: Node, self: Expr, dim: int, index: Expr, value: Any, *, reduce: str | None = None) -> Expr:
     updates = node.full(value, shape_of(index), self.known_element_type)
-    index = _checked_along(node, self, dim, index)
     return scattered(node, self, dim, index, updates, _REDUCTIONS[reduce] if reduce else "none")
 
 
 @converts("scatter_add")
 def _scatter_add(node: Node, self: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    return scattered(node, self, dim, _checked_along(node, self, dim, index), src, "add")
+    return scattered(node, self, dim, index, src, "add")
 
 
 def _counts(node: Node, x: Expr, dim: int, index: Expr) -> Expr:
@@ -374,7 +341,6 @@ def _scatter_reduce(
     node: Node, self: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True
 ) -> Expr:
     x, dtype = self, self.known_element_type
-    index = _checked_along(node, self, dim, index)
     counts = None
     if not include_self or reduce == "mean":
         counts = _counts(node, x, dim, index)
@@ -407,16 +373,22 @@ def _along(node: Node, index: Expr, shape: Sequence[AnyDim], axis: int) -> Expr:
     return node.broadcast(node.reshaped(_indices(node, index), ones), shape)
 
 
-def _indexed_update(node: Node, x: Expr, dim: int, index: Expr, source: Expr, reduction: str) -> Expr:
+def _indexed_update(
+    node: Node, x: Expr, dim: int, index: Expr, source: Expr, reduction: str, *, from_end: bool = False
+) -> Expr:
+    """Return x with the slices that a vector of indices selects along an axis replaced or combined.
+
+    from_end: as for `scattered`.
+    """
     if not shape_of(x):
         x1, source = node.reshaped(x, (1,)), node.reshaped(source, (product(shape_of(index)),))
-        done = node.emit(_indexed_update(node, x1, 0, index, source, reduction))
+        done = node.emit(_indexed_update(node, x1, 0, index, source, reduction, from_end=from_end))
         return node.reshaped(done, ())
     axis = axis_of(dim, len(shape_of(x)))
     if not shape_of(source) or len(shape_of(source)) < len(shape_of(x)):
         shape = [1 if at == axis else size for at, size in enumerate(shape_of(x))]
         source = node.reshaped(source, shape)
-    return scattered(node, x, axis, _along(node, index, shape_of(source), axis), source, reduction)
+    return scattered(node, x, axis, _along(node, index, shape_of(source), axis), source, reduction, from_end=from_end)
 
 
 @converts("index_add")
@@ -426,12 +398,11 @@ def _index_add(node: Node, self: Expr, dim: int, index: Expr, source: Expr, *, a
         factor = node.number(alpha, source.known_element_type)
         multiply = ops.logical_and if source.known_element_type.is_bool else ops.multiply
         source = node.emit(multiply(source, factor))
-    return _indexed_update(node, self, dim, _checked_along(node, self, dim, index), source, "add")
+    return _indexed_update(node, self, dim, index, source, "add")
 
 
 @converts("index_copy")
 def _index_copy(node: Node, self: Expr, dim: int, index: Expr, source: Expr) -> Expr:
-    index = _checked_along(node, self, dim, index)
     return _indexed_update(node, self, dim, index, source, "none")
 
 
@@ -442,7 +413,7 @@ def _index_fill(node: Node, self: Expr, dim: int, index: Expr, value: Any) -> Ex
     if shape:
         shape[axis_of(dim, len(shape))] = count
     source = node.full(value, shape or (count,), self.known_element_type)
-    return _indexed_update(node, self, dim, index, source, "none")
+    return _indexed_update(node, self, dim, index, source, "none", from_end=True)
 
 
 @converts("index_reduce")
@@ -463,7 +434,7 @@ def _select_scatter(node: Node, self: Expr, src: Expr, dim: int, index: Any) -> 
     shape = shape_of(self)
     part = node.reshaped(src, (*shape[:axis], 1, *shape[axis + 1 :]))
     at = node.reshaped(node.number(index, I64), (1,))
-    return _indexed_update(node, self, axis, at, part, "none")
+    return _indexed_update(node, self, axis, at, part, "none", from_end=True)
 
 
 @converts("slice_scatter")
@@ -483,39 +454,36 @@ def _slice_scatter(
         at = ops.multiply(at, node.number(step, I64))
     if first != 0:
         at = ops.add(at, node.number(first, I64))
-    return _indexed_update(node, self, axis, node.emit(at), node.cast(src, self.known_element_type), "none")
+    updates = node.cast(src, self.known_element_type)
+    return _indexed_update(node, self, axis, node.emit(at), updates, "none", from_end=True)
 
 
-def _positions(node: Node, shape: Sequence[AnyDim]) -> np.ndarray:
-    sizes = [known_int(size, "a size") for size in shape]
-    return np.arange(int(np.prod(sizes)), dtype=np.int64).reshape(sizes)
-
-
-def _written(node: Node, x: Expr, positions: np.ndarray, src: Expr) -> Expr:
-    """Return x with the elements at flat positions replaced."""
-    shape = shape_of(x)
-    flat = node.reshaped(x, (product(shape),))
-    updates = node.reshaped(node.broadcast(src, positions.shape), (positions.size,))
-    at = constant(np.ascontiguousarray(positions.reshape(-1)))
-    return ops.reshape(node.emit(ops.scatter_elements(flat, at, updates, axis=0)), Shape(shape))
+def _written(node: Node, flat: Expr, positions: Expr, src: Expr) -> Expr:
+    """Return a vector with elements replaced by those of src, which has the shape of the positions."""
+    count = product(shape_of(positions))
+    updates = node.reshaped(node.importer.with_shape(node.emit(src), shape_of(positions)), (count,))
+    return node.emit(ops.scatter_elements(flat, node.reshaped(positions, (count,)), updates, axis=0))
 
 
 @converts("diagonal_scatter")
 def _diagonal_scatter(node: Node, self: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
-    positions = np.diagonal(_positions(node, shape_of(self)), offset, dim1, dim2)
-    return _written(node, self, positions, src)
+    shape = shape_of(self)
+    positions = node.emit(diagonal(node, node.emit(ops.iota(Shape(shape))), offset, dim1, dim2))
+    return node.reshaped(_written(node, node.reshaped(self, (product(shape),)), positions, src), shape)
 
 
 @converts("as_strided_scatter")
 def _as_strided_scatter(
     node: Node, self: Expr, src: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None
 ) -> Expr:
-    sizes = [known_int(each, "a size") for each in size]
-    positions = np.full(sizes, known_int(storage_offset or 0, "storage_offset"), np.int64)
-    for axis, (count, step) in enumerate(zip(sizes, stride, strict=True)):
-        steps = np.arange(count, dtype=np.int64) * known_int(step, "stride")
-        positions += steps.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
-    return _written(node, self, positions, src)
+    (name,) = tensor_names(node.arguments()["self"])
+    own = layout_of(node, name)
+    flat, order = in_storage_order(node, self, own, name)
+    start = 0 if storage_offset is None else storage_offset - own.offset
+    positions = strided_positions(node, Layout(tuple(size), tuple(stride), start), product(own.shape))
+    changed = _written(node, flat, positions, src)
+    stored = node.reshaped(changed, [own.shape[axis] for axis in order])
+    return transposed(stored, [order.index(axis) for axis in range(len(order))])
 
 
 @converts("put")
@@ -524,7 +492,8 @@ def _put(node: Node, self: Expr, index: Expr, source: Expr, accumulate: bool = F
     count = product(shape_of(index))
     flat = node.reshaped(self, (product(shape),))
     at, updates = node.reshaped(_indices(node, index), (count,)), node.reshaped(source, (count,))
-    return ops.reshape(node.emit(scattered(node, flat, 0, at, updates, "add" if accumulate else "none")), Shape(shape))
+    reduction = "add" if accumulate else "none"
+    return ops.reshape(node.emit(scattered(node, flat, 0, at, updates, reduction, from_end=True)), Shape(shape))
 
 
 @converts("masked_scatter")

@@ -55,6 +55,13 @@ def _matmul(
     return matmul(node, self, right)
 
 
+@converts("_int_mm")
+def _int_mm(node: Node, self: Expr, mat2: Expr) -> Expr:
+    """Multiplies integers of 8 bits, and adds the products as i32."""
+    x, y = node.emit(self), node.emit(mat2)
+    return ops.matmul_integer(x, y, *(node.number(0, each.known_element_type) for each in (x, y)))
+
+
 def _grouped_product(node: Node, x: Expr, matrices: Expr, ends: Expr) -> Expr:
     """Return rows times the matrices of their groups.   ends: the row at which each group ends."""
     x, matrices = node.emit(node.wide(x)), node.emit(node.wide(matrices))

@@ -119,3 +119,21 @@ def _recurrent(
     if is_flat:
         return ops.squeeze(x, axes=(1,)), *(ops.squeeze(end, axes=(1,)) for end in ends)
     return (ops.transpose(x, perm=(1, 0, 2)) if batch_first else x), *ends
+
+
+@converts("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+def _recurrent_cell(
+    node: Node,
+    input: Expr,
+    hx: Expr | Sequence[Expr],
+    w_ih: Expr,
+    w_hh: Expr,
+    b_ih: Expr | None = None,
+    b_hh: Expr | None = None,
+) -> tuple[Expr, ...]:
+    """Computes one step as a layer of one step."""
+    kind, _, activation = node.node.target.split(".")[-2].removesuffix("_cell").partition("_")
+    states = [node.wide(state) for state in ([hx] if isinstance(hx, Expr) else hx)]
+    x = node.emit(ops.expand_dims(node.wide(input), axes=(0,)))
+    cell = [each for each in (w_ih, w_hh, b_ih, b_hh) if each is not None]
+    return tuple(_run_layer(node, kind, x, states, cell, False, activation)[1])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.data_classes import value_record
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.common.indexed_kernels import slice_kernel
-from relvm.frontend.common.moving import padded
-from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, refuses, shape_of
+from relvm.frontend.common.moving import padded, padded_dynamically
+from relvm.frontend.torch.complex_numbers import is_complex_tensor
+from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, refuses, shape_of, tensor_names
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, is_never_negative, product
@@ -482,32 +485,29 @@ def _repeat_interleave(
     return ops.reshape(wide, Shape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
 
 
-@converts("constant_pad_nd")
-def _constant_pad(node: Node, self: Expr, pad: Sequence[AnyDim], value: Any = 0) -> Expr:
-    rank = _rank(self)
+def _padding_of(pad: Sequence[AnyDim], rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
+    """Return the padding before and after each axis.   pad: pairs for the last axes, the last axis first."""
     low: list[AnyDim] = [0] * rank
     high: list[AnyDim] = [0] * rank
     for i in range(len(pad) // 2):
         low[rank - 1 - i], high[rank - 1 - i] = pad[2 * i], pad[2 * i + 1]
-    if not all(isinstance(size, int) for size in (*low, *high)):
-        return _padded_dynamically(node, self, value, low, high)
-    numbers = [known_int(size, "pad") for size in (*low, *high)]
+    return low, high
+
+
+@converts("constant_pad_nd")
+def _constant_pad(node: Node, self: Expr, pad: Sequence[AnyDim], value: Any = 0) -> Expr:
+    rank = _rank(self)
+    low, high = _padding_of(pad, rank)
     fill = node.number(value, self.known_element_type)
-    return padded(node.emit, self, fill, numbers[:rank], numbers[rank:], [0] * rank)
-
-
-def _padded_dynamically(node: Node, x: Expr, value: Any, low: Sequence[AnyDim], high: Sequence[AnyDim]) -> Expr:
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
-        for count, is_first in ((before, True), (after, False)):
-            if count == 0:
-                continue
-            if isinstance(count, int) and count < 0:
-                x = node.emit(sliced(node, x, axis, -count if is_first else 0, None if is_first else count))
-                continue
-            shape = list(shape_of(x))
-            shape[axis] = count
-            extra = node.full(value, shape, x.known_element_type)
-            x = node.emit(ops.concat(*((extra, x) if is_first else (x, extra)), axis=axis))
+    numbers = [size for size in (*low, *high) if isinstance(size, int)]
+    if len(numbers) == 2 * rank:
+        return padded(node.emit, self, fill, numbers[:rank], numbers[rank:], [0] * rank)
+    if not all(map(is_never_negative, (*low, *high))):
+        return padded_dynamically(node, node.emit(self), fill, low, high, [0] * rank)
+    x = self
+    for axis, counts in enumerate(zip(low, high, strict=True)):
+        before, after = (node.broadcast(fill, (*shape_of(x)[:axis], n, *shape_of(x)[axis + 1 :])) for n in counts)
+        x = node.emit(ops.concat(before, x, after, axis=axis))
     return x
 
 
@@ -519,16 +519,29 @@ def _pad(node: Node, self: Expr, pad: Sequence[AnyDim], mode: str = "constant", 
 
 
 def _pad_with_elements(node: Node, x: Expr, pad: Sequence[AnyDim], mode: str) -> Expr:
-    rank = _rank(x)
-    low, high = [0] * rank, [0] * rank
-    for i in range(len(pad) // 2):
-        low[rank - 1 - i], high[rank - 1 - i] = known_int(pad[2 * i], "pad"), known_int(pad[2 * i + 1], "pad")
-    if mode == "wrap" and min(*low, *high) < 0:
-        raise RelvmUnsupportedError("circular padding by a negative number is not supported")
-    wide = node.emit(ops.pad(x, pads=tuple(max(size, 0) for size in (*low, *high)), mode=mode))
-    if all(size >= 0 for size in (*low, *high)):
-        return wide
-    return ops.pad(wide, pads=tuple(min(size, 0) for size in (*low, *high)))  # negative padding removes elements
+    """Return x padded with its own elements.  A negative number removes elements.
+
+    mode: reflect, edge or wrap.
+    """
+    low, high = _padding_of(pad, _rank(x))
+    if all(isinstance(size, int) and size >= 0 for size in (*low, *high)):
+        return ops.pad(x, pads=tuple(size for size in (*low, *high) if isinstance(size, int)), mode=mode)
+    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
+        if before == 0 and after == 0:
+            continue
+        size = shape_of(x)[axis]
+        last = node.number(size - 1, I64)
+        at = ops.subtract(ops.iota(Shape((before + size + after,))), node.number(before, I64))
+        if mode == "wrap":  # only the elements that remain are repeated
+            first, removed = dim_op("max", -before, 0), dim_op("max", -after, 0)
+            start, kept = node.number(first, I64), node.number(size - first - removed, I64)
+            at = ops.add(ops.modulo(ops.subtract(at, start), kept), start)
+        elif mode == "edge":
+            at = ops.minimum(ops.maximum(at, 0), last)
+        else:  # at most one reflection at each end, because padding is shorter than the axis
+            at = ops.subtract(last, ops.abs(ops.subtract(last, ops.abs(at))))
+        x = node.emit(ops.gather(x, node.emit(at), axis=axis))
+    return x
 
 
 @converts("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
@@ -546,18 +559,6 @@ def _pad_circular(node: Node, self: Expr, pad: Sequence[AnyDim]) -> Expr:
     return _pad_with_elements(node, self, pad, "wrap")
 
 
-def as_strided(node: Node, x: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], offset: AnyDim | None) -> Expr:
-    """Return the elements of a contiguous tensor at positions that strides determine."""
-    sizes, strides = ([known_int(each, "a size or stride") for each in values] for values in (size, stride))
-    start = known_int(offset or 0, "storage_offset")
-    positions = np.full(sizes, start, np.int64)
-    for axis, (count, step) in enumerate(zip(sizes, strides, strict=True)):
-        steps = np.arange(count, dtype=np.int64) * step
-        positions += steps.reshape([-1 if i == axis else 1 for i in range(len(sizes))])
-    flat = node.reshaped(x, (product(shape_of(x)),))
-    return ops.gather(flat, constant(positions), axis=0)
-
-
 @converts("resize")
 def _resize(node: Node, self: Expr, size: Sequence[AnyDim]) -> Expr:
     """Supported only if the new number of elements is not larger."""
@@ -568,25 +569,124 @@ def _resize(node: Node, self: Expr, size: Sequence[AnyDim]) -> Expr:
     return ops.reshape(node.emit(sliced(node, flat, 0, 0, new)), Shape(tuple(size)))
 
 
-@converts("as_strided", "as_strided_copy")
+# ---- views with given strides ----
+
+
+@value_record
+class Layout:
+    """The positions of the elements of a tensor in PyTorch's memory, in elements.
+
+    shape: the size of each axis.
+    strides: the distance of neighboring elements along each axis.
+    offset: the position of the first element.
+    """
+
+    shape: tuple[AnyDim, ...]
+    strides: tuple[AnyDim, ...]
+    offset: AnyDim
+
+    def storage_order(self) -> list[int] | None:
+        """Return the axes from the largest to the smallest stride if the elements are dense in memory, otherwise None.
+
+        Axes of size 1 come first.
+        """
+        order: list[int] = []
+        rest = [axis for axis, size in enumerate(self.shape) if size != 1]
+        expected: AnyDim = 1
+        while rest:
+            found = next((axis for axis in reversed(rest) if self.strides[axis] == expected), None)
+            if found is None:
+                return None
+            rest.remove(found)
+            order.insert(0, found)
+            expected = expected * (self.shape[found] or 1)
+        return [axis for axis, size in enumerate(self.shape) if size == 1] + order
+
+
+def layout_of(node: Node, name: str) -> Layout:
+    """Return the layout that PyTorch recorded for a tensor.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A size or a stride is not known.
+    """
+    meta = node.graph.tensors[name]
+    shape, strides = (
+        tuple(node.importer.declared_dim(each) for each in meta.get(key) or ()) for key in ("sizes", "strides")
+    )
+    offset = node.importer.declared_dim(meta["storage_offset"])
+    if offset is None or None in shape or None in strides:
+        raise RelvmUnsupportedError(f"the strides of {shortened(name)} are known only at run time")
+    return Layout(tuple(d for d in shape if d is not None), tuple(d for d in strides if d is not None), offset)
+
+
+def in_storage_order(node: Node, x: Expr, layout: Layout, name: str) -> tuple[Expr, list[int]]:
+    """Return the elements of x in the order of PyTorch's memory, as a vector, and the axes in this order.
+
+    name: the name of x for the message.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        The memory contains elements that x does not have, or x contains elements several times.
+    """
+    order = layout.storage_order()
+    if order is None:
+        raise RelvmUnsupportedError(
+            f"the strides of {shortened(name)}, {list(layout.strides)}, are not those of a dense tensor of shape"
+            f" {list(layout.shape)}"
+        )
+    return node.reshaped(node.emit(transposed(x, order)), (product(shape_of(x)),)), order
+
+
+def strided_positions(node: Node, layout: Layout, size: AnyDim) -> Expr:
+    """Return the position in memory of each element of a tensor with the given layout.
+
+    size: the number of elements in memory.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A position is outside the memory.
+    """
+    numbers = [each for each in (*layout.shape, *layout.strides, layout.offset) if isinstance(each, int)]
+    rank = len(layout.shape)
+    if len(numbers) == 2 * rank + 1 and isinstance(size, int):
+        found = np.full(numbers[:rank], numbers[-1], np.int64)
+        for axis, (count, step) in enumerate(zip(numbers[:rank], numbers[rank:-1], strict=True)):
+            found += (np.arange(count) * step).reshape([-1 if i == axis else 1 for i in range(rank)])
+        if found.size and not 0 <= found.min() <= found.max() < size:
+            raise RelvmUnsupportedError(
+                f"the view reads the positions {found.min()} to {found.max()} of a tensor of {size} elements"
+            )
+        return constant(found)
+    positions = node.full(layout.offset, layout.shape, I64)
+    for axis, (extent, stride) in enumerate(zip(layout.shape, layout.strides, strict=True)):
+        steps = node.emit(ops.multiply(ops.iota(Shape((extent,))), node.number(stride, I64)))
+        column = node.reshaped(steps, (extent, *[1] * (rank - 1 - axis)))
+        positions = node.emit(ops.add(positions, column))
+    return positions
+
+
+@converts("as_strided", "as_strided_copy", may_view=True)
 def _as_strided(
-    node: Node, self: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: Any = None
+    node: Node, self: Expr, size: Sequence[AnyDim], stride: Sequence[AnyDim], storage_offset: AnyDim | None = None
 ) -> Expr:
-    """Supports only a contiguous argument."""
-    names = [name for key, each in node.node.inputs if key == "self" for name in [each["as_tensor"]["name"]]]
-    meta = node.graph.tensors[names[0]]
-    expected, actual = 1, [each.get("as_int") for each in meta["strides"]]
-    sizes = [each.get("as_int") for each in meta["sizes"]]
-    for count, step in zip(reversed(sizes), reversed(actual), strict=True):
-        if (
-            count is None
-            or step is None
-            or (step != expected and count != 1)
-            or (meta["storage_offset"].get("as_int") != 0)
-        ):
-            raise RelvmUnsupportedError("the argument is not contiguous")
-        expected *= count
-    return as_strided(node, self, size, stride, storage_offset)
+    """Reads the memory of a tensor whose elements are dense in memory, or of which the tensor is a view."""
+    (name,) = tensor_names(node.arguments()["self"])
+    own = layout_of(node, name)
+    wanted = Layout(tuple(size), tuple(stride), own.offset if storage_offset is None else storage_offset)
+    if wanted == own:
+        return self
+    base, base_name = (self, name) if is_complex_tensor(node.graph, name) else node.importer.base_of(name)
+    memory = layout_of(node, base_name)
+    flat, _ = in_storage_order(node, base, memory, base_name)
+    total = product(memory.shape)
+    wanted = replace(wanted, offset=wanted.offset - memory.offset)
+    if wanted.offset == 0 and product(wanted.shape) == total and wanted.storage_order() == list(range(len(size))):
+        return ops.reshape(flat, Shape(wanted.shape))
+    return ops.gather(flat, strided_positions(node, wanted, total), axis=0)
 
 
 @converts("unfold", view=True)
@@ -595,10 +695,10 @@ def _unfold(node: Node, self: Expr, dimension: int, size: int, step: int) -> Exp
     if not shape:
         return node.reshaped(self, (1,)) if size == 1 else self
     axis = axis_of(dimension, len(shape))
-    extent = known_int(shape[axis], "the size of the axis")
-    starts = np.arange(0, max(extent - size, 0) + 1, step) if extent >= size else np.zeros(0, np.int64)
-    positions = starts[:, None] + np.arange(size)[None, :]
-    windows = node.emit(ops.gather(self, constant(positions.astype(np.int64)), axis=axis))
+    count = dim_op("floordiv", shape[axis] - size, step) + 1
+    starts = node.emit(ops.multiply(ops.iota(Shape((count,))), step))
+    positions = node.emit(ops.add(node.reshaped(starts, (count, 1)), np.arange(size)))
+    windows = node.emit(ops.gather(self, positions, axis=axis))
     return moved(windows, axis + 1, len(shape))
 
 
@@ -611,14 +711,14 @@ def diagonal(node: Node, x: Expr, offset: int, dim1: int, dim2: int) -> Expr:
     """Return x with axes dim1 and dim2 replaced by their diagonal, which becomes the last axis."""
     shape = shape_of(x)
     a, b = axis_of(dim1, len(shape)), axis_of(dim2, len(shape))
-    rows, columns = known_int(shape[a], "the size of an axis"), known_int(shape[b], "the size of an axis")
-    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    rows, columns = shape[a], shape[b]
+    count = dim_op("max", dim_op("min", rows + min(offset, 0), columns - max(offset, 0)), 0)
     order = [axis for axis in range(len(shape)) if axis not in (a, b)]
     rest = [shape[axis] for axis in order]
     flat = node.reshaped(node.emit(transposed(x, [*order, a, b])), (*rest, rows * columns))
-    first = -min(offset, 0) * columns + max(offset, 0)
-    positions = first + np.arange(count, dtype=np.int64) * (columns + 1)
-    return ops.gather(flat, constant(positions), axis=len(rest))
+    first: AnyDim = -min(offset, 0) * columns + max(offset, 0)
+    steps = ops.multiply(ops.iota(Shape((count,))), node.number(columns + 1, I64))
+    return ops.gather(flat, node.emit(ops.add(steps, node.number(first, I64))), axis=len(rest))
 
 
 def _triangle(node: Node, x: Expr, diagonal: AnyDim, *, lower: bool) -> Expr:

@@ -10,11 +10,18 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.common.kernel_parts import buffer, loops
+from relvm.frontend.common.kernel_parts import size as size_of
 from relvm.frontend.torch.ops.indexing import as_dim
+from relvm.frontend.torch.ops.shapes import sliced
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr, Shape, constant
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
 from relvm.ir.symbolic import AnyDim, dim_op, product
+from relvm.ir.types import TensorType
+from relvm.kernels.kernel_builder import KernelBuilder
 
 
 def each_axis(values: Any, rank: int, default: Sequence[int]) -> tuple[int, ...]:
@@ -42,6 +49,7 @@ class _Windows:
     """The windows of a pooling operator.
 
     extra: the padding that ceil_mode adds behind each axis, beyond the operator's own.
+    counts: for each axis, the number of windows if it is symbolic and ceil_mode determines it, otherwise None.
     """
 
     def __init__(
@@ -52,21 +60,32 @@ class _Windows:
         self.before = each_axis(padding, rank, (0,) * rank)
         self.dilations = each_axis(dilation, rank, (1,) * rank)
         self.extra = [0] * rank
-        if ceil_mode:
-            for axis, size in enumerate(shape[-rank:]):
-                self.extra[axis] = self._missing(axis, known_int(size, "the size of an axis with ceil_mode"))
+        self.counts: list[AnyDim | None] = [None] * rank
+        for axis, size in enumerate(shape[-rank:] if ceil_mode else ()):
+            count, span = self._count(axis, size), (self.kernel[axis] - 1) * self.dilations[axis] + 1
+            end = (count - 1) * self.strides[axis] + span
+            missing = end - (size + 2 * self.before[axis])
+            if isinstance(missing, int):
+                self.extra[axis] = max(missing, 0)
+            else:  # enough for each size
+                self.extra[axis], self.counts[axis] = self.strides[axis] - 1, count
 
-    def _missing(self, axis: int, size: int) -> int:
+    def _count(self, axis: int, size: AnyDim) -> AnyDim:
+        """Return the number of windows along an axis with ceil_mode.  None of them begins behind the elements."""
         span = (self.kernel[axis] - 1) * self.dilations[axis] + 1
         pad, step = self.before[axis], self.strides[axis]
-        count = -(-(size + 2 * pad - span) // step) + 1
-        if (count - 1) * step >= size + pad:  # the last window would begin in the padding
-            count -= 1
-        return max((count - 1) * step + span - (size + 2 * pad), 0)
+        count = dim_op("floordiv", size + 2 * pad - span + step - 1, step) + 1
+        return dim_op("min", count, dim_op("floordiv", size + pad - 1, step) + 1)
 
     def attributes(self) -> dict[str, Any]:
         after = tuple(pad + more for pad, more in zip(self.before, self.extra, strict=True))
         return {"kernel": self.kernel, "strides": self.strides, "pads": (*self.before, *after)}
+
+    def cut(self, node: Node, x: Expr) -> Expr:
+        """Return the result of the pooling without the windows that the padding of symbolic sizes added."""
+        for axis, count in enumerate(self.counts, 2):
+            x = node.emit(x if count is None else sliced(node, node.emit(x), axis, 0, count))
+        return x
 
 
 def _max_pool(rank: int, name: str, *, with_indices: bool) -> None:
@@ -83,13 +102,13 @@ def _max_pool(rank: int, name: str, *, with_indices: bool) -> None:
         x, added = _with_batch(node, node.wide(self), rank)
         windows = _Windows(shape_of(x), kernel_size, stride, padding, dilation, ceil_mode, rank)
         attributes = {**windows.attributes(), "dilations": windows.dilations}
-        values = _without_batch(node, ops.max_pool(x, **attributes), added)
+        values = _without_batch(node, windows.cut(node, ops.max_pool(x, **attributes)), added)
         if not with_indices:
             return values
         indices = node.emit(ops.max_pool_indices(x, **attributes))
         area = product(shape_of(x)[2:])  # positions count from the start of each channel
         indices = node.emit(ops.modulo(indices, node.number(area, I64)))
-        return values, _without_batch(node, indices, added)
+        return values, _without_batch(node, windows.cut(node, indices), added)
 
 
 for _rank in (1, 2, 3):
@@ -125,57 +144,90 @@ def _average_pool(rank: int, name: str) -> None:
             x = node.emit(ops.pad(x, pads=(*before, *before), value=0.0))
             rest = {"kernel": windows.kernel, "strides": windows.strides, "pads": (*(0,) * rank, *windows.extra)}
             result = ops.average_pool(x, **rest)
-        return _without_batch(node, result, added)
+        return _without_batch(node, windows.cut(node, result), added)
 
 
 for _rank in (1, 2, 3):
     _average_pool(_rank, f"avg_pool{_rank}d")
 
 
-def _adaptive_ranges(size: int, count: int) -> list[tuple[int, int]]:
-    """Return the start and the end of each of `count` windows of adaptive pooling, along an axis of size `size`."""
-    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+def _adaptive_sizes(shape: Sequence[AnyDim], output_size: Any, rank: int) -> tuple[AnyDim, ...]:
+    """Return the number of adaptive windows along each spatial axis.   shape: that of the argument."""
+    counts = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
+    return tuple(shape[2 + i] if count is None or count == -1 else count for i, count in enumerate(counts))
 
 
-def _adaptive_matrix(size: int, count: int, dtype: DType) -> np.ndarray:
-    """Return the matrix, of shape (size, count), whose product with an axis is the mean of each adaptive window."""
-    matrix = np.zeros((size, count), np.float64)
-    for column, (start, end) in enumerate(_adaptive_ranges(size, count)):
-        matrix[start:end, column] = 1 / (end - start)
-    return matrix.astype(dtype.numpy)
+def _adaptive_windows(name: str, x: TensorType, counts: Sequence[AnyDim], *, maximum: bool) -> KernelDef:
+    """Return the kernel of an adaptive pooling operator.
+
+    Window i of n windows along an axis of size s begins at i * s / n, rounded down, and ends before (i + 1) * s / n,
+    rounded up.
+
+    x: the type of the argument, with a batch and channels.
+    counts: the number of windows along each spatial axis.
+    maximum: whether the outputs are the largest element of each window and its flat position in the channel, or the
+    mean of each window.
+    """
+    k = KernelBuilder()
+    source = buffer("x", x)
+    result = TensorType(x.dtype, (*source.shape[:2], *counts))
+    out = buffer("out", result, is_output=True)
+    places = Buffer("places", I64, out.shape, is_output=True)
+    sizes = [size_of(extent) for extent in source.shape[2:]]
+    with loops(k, out.shape) as at:
+        starts, lengths = [], []
+        for index, extent, count in zip(at[2:], sizes, map(size_of, out.shape[2:]), strict=True):
+            start = k.let("start", Operation("floordiv", (index * extent, count), I64))
+            end = Operation("floordiv", ((index + 1) * extent + count - 1, count), I64)
+            starts.append(start)
+            lengths.append(k.let("length", end - start))
+        if maximum:
+            best, place = k.variable("best", source[(*at[:2], *starts)]), k.variable("place", _flat(starts, sizes))
+        else:
+            total = k.variable("total", Literal(0.0, source.dtype))
+        with loops(k, lengths) as steps:
+            inner = [start + step for start, step in zip(starts, steps, strict=True)]
+            element = k.let("element", source[(*at[:2], *inner)])
+            if maximum:
+                with k.branch((element > best).logical_or(element.ne(element))):
+                    k.assign(best, element)
+                    k.assign(place, _flat(inner, sizes))
+            else:
+                k.assign(total, total + element)
+        if maximum:
+            k.store(out, at, best)
+            k.store(places, at, place)
+        else:
+            k.store(out, at, total / math.prod(lengths[1:], start=lengths[0]).to(source.dtype))
+    return KernelDef(name, (source,), (out, places) if maximum else (out,), k.finish())
+
+
+def _flat(place: Sequence[Scalar], sizes: Sequence[Scalar]) -> Scalar:
+    """Return the flat position of an element.   place: its position along axes of the given sizes."""
+    flat = place[0]
+    for index, extent in zip(place[1:], sizes[1:], strict=True):
+        flat = flat * extent + index
+    return flat
 
 
 def _adaptive_average(rank: int, *names: str) -> None:
     @converts(*names)
     def convert(node: Node, self: Expr, output_size: Any) -> Expr:
         x, added = _with_batch(node, node.wide(self), rank)
-        targets = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
         shape = shape_of(x)
-        targets = tuple(shape[2 + i] if target is None or target == -1 else target for i, target in enumerate(targets))
-        if all(target == 1 for target in targets):
+        counts = _adaptive_sizes(shape, output_size, rank)
+        if all(count == 1 for count in counts):
             axes = tuple(range(2, 2 + rank))
             return _without_batch(node, ops.mean(x, axes=axes, keepdims=True), added)
-        sizes = [known_int(size, "the size of an axis") for size in shape[2:]]
-        counts = [known_int(target, "the output size") for target in targets]
-        if all(count and size % count == 0 for size, count in zip(sizes, counts, strict=True)):
-            kernel = tuple(size // count for size, count in zip(sizes, counts, strict=True))
-            return _without_batch(node, ops.average_pool(x, kernel=kernel, strides=kernel), added)
-        dtype = x.known_element_type
-        for axis, (size, count) in enumerate(zip(sizes, counts, strict=True), 2):
-            matrix = constant(_adaptive_matrix(size, count, dtype))
-            x = node.emit(_along_axis(node, x, matrix, axis))
-        return _without_batch(node, x, added)
-
-
-def _along_axis(node: Node, x: Expr, matrix: Expr, axis: int) -> Expr:
-    """Return the product of an axis of x with a matrix of shape (old size, new size)."""
-    rank = len(shape_of(x))
-    if axis == rank - 1:
-        return ops.matmul(x, matrix)
-    order = [*(each for each in range(rank) if each != axis), axis]
-    moved = node.emit(ops.matmul(node.emit(ops.transpose(x, perm=tuple(order))), matrix))
-    back = [order.index(each) for each in range(rank)]
-    return ops.transpose(moved, perm=tuple(back))
+        pairs = list(zip(shape[2:], counts, strict=True))
+        if all(isinstance(each, int) for pair in pairs for each in pair):
+            numbers = [(known_int(size, ""), known_int(count, "")) for size, count in pairs]
+            if all(count and size % count == 0 for size, count in numbers):
+                kernel = tuple(size // count for size, count in numbers)
+                return _without_batch(node, ops.average_pool(x, kernel=kernel, strides=kernel), added)
+        type_ = TensorType(x.known_element_type, (*shape[:2], *counts))
+        kernel_def = _adaptive_windows(node.kernel_name("adaptive_average"), x.tensor_type, counts, maximum=False)
+        return _without_batch(node, node.call_kernel(kernel_def, [node.emit(x)], [type_]), added)
 
 
 _adaptive_average(1, "adaptive_avg_pool1d")
@@ -187,37 +239,12 @@ def _adaptive_maximum(rank: int, name: str) -> None:
     @converts(name)
     def convert(node: Node, self: Expr, output_size: Any) -> tuple[Expr, Expr]:
         x, added = _with_batch(node, node.wide(self), rank)
-        targets = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
-        sizes = [known_int(size, "the size of an axis") for size in shape_of(x)[2:]]
-        positions = _window_positions(sizes, [known_int(target, "the output size") for target in targets])
-        flat = node.reshaped(x, (*shape_of(x)[:2], product(sizes)))
-        count, taps = positions.shape
-        windows = node.emit(ops.gather(flat, constant(positions), axis=2))
-        place = node.emit(ops.argmax(windows, axis=3, keepdims=True))
-        shape = (*shape_of(x)[:2], *targets)
-        values = node.reshaped(node.emit(ops.gather_elements(windows, place, axis=3)), shape)
-        start = node.emit(ops.multiply(ops.iota(Shape((count,))), taps))
-        rows = node.emit(ops.add(node.reshaped(place, (*shape_of(x)[:2], count)), start))
-        indices = node.reshaped(node.emit(ops.gather(constant(positions.reshape(-1)), rows, axis=0)), shape)
-        return _without_batch(node, values, added), _without_batch(node, indices, added)
-
-
-def _window_positions(sizes: Sequence[int], counts: Sequence[int]) -> np.ndarray:
-    """Return the flat positions of the elements of each adaptive window, one window in each row.
-
-    Windows of fewer elements than the largest one repeat their last position.
-
-    sizes, counts: the size of the input and the number of windows on each axis.
-    """
-    rows = []
-    for window in np.ndindex(*counts):
-        ranges = [
-            np.arange(*_adaptive_ranges(size, count)[i]) for size, count, i in zip(sizes, counts, window, strict=True)
-        ]
-        grid = np.meshgrid(*ranges, indexing="ij")
-        rows.append(np.ravel_multi_index([each.reshape(-1) for each in grid], sizes))
-    longest = max((len(row) for row in rows), default=1)
-    return np.array([np.concatenate([row, np.repeat(row[-1:], longest - len(row))]) for row in rows], np.int64)
+        counts = _adaptive_sizes(shape_of(x), output_size, rank)
+        shape = (*shape_of(x)[:2], *counts)
+        types = [TensorType(x.known_element_type, shape), TensorType(I64, shape)]
+        kernel = _adaptive_windows(node.kernel_name("adaptive_maximum"), x.tensor_type, counts, maximum=True)
+        values, places = node.call_kernel(kernel, [node.emit(x)], types)
+        return _without_batch(node, values, added), _without_batch(node, places, added)
 
 
 for _rank in (1, 2, 3):
@@ -308,10 +335,7 @@ def _resampled(
         if mode.startswith("nearest"):
             x = node.emit(ops.gather(x, _nearest_positions(node, old, new, scale, mode == "nearest-exact"), axis=axis))
             continue
-        if isinstance(old, int) and isinstance(new, int):
-            taps = _taps(old, new, scale, align_corners, mode, computed)
-        else:
-            taps = _taps_of_sizes(node, old, new, scale, align_corners, mode, computed)
+        taps = _taps(node, old, new, scale, align_corners, mode, computed)
         x = node.emit(ops.interpolate(x, *taps, axis=axis))
     return node.cast(x, dtype) if dtype.is_float or mode.startswith("nearest") else x
 
@@ -325,43 +349,6 @@ def _scaled_size(node: Node, old: AnyDim, scale: float) -> AnyDim:
         return dim_op("floordiv", old * top, bottom)
     exact = node.emit(ops.multiply(node.number(old, F64), scale))
     return as_dim(node, node.cast(node.emit(ops.floor(exact)), I64))
-
-
-def _nearest(old: int, new: int, scale: float | None, *, exact: bool) -> np.ndarray:
-    ratio = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(old) / np.float32(new)
-    at = np.arange(new, dtype=np.float32)
-    positions = np.floor((at + np.float32(0.5)) * ratio) if exact else np.floor(at * ratio)
-    if not exact and new == old:
-        positions = at
-    elif not exact and new == 2 * old:
-        positions = np.arange(new) // 2
-    return np.minimum(positions.astype(np.int64), old - 1)
-
-
-def _taps(old: int, new: int, scale: float | None, align_corners: bool, mode: str, dtype: DType) -> tuple[Expr, Expr]:
-    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
-    real: Any = np.float64 if dtype.bits == 64 else np.float32
-    at = np.arange(new, dtype=real)
-    if align_corners:
-        ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
-        source = at * ratio
-    else:
-        is_copy = mode == "linear" and old == new  # whatever the scale is
-        ratio = real(1 / scale) if scale is not None and scale > 0 and not is_copy else real(old) / real(new)
-        source = (at + real(0.5)) * ratio - real(0.5)
-        if mode == "linear":
-            source = np.maximum(source, 0)
-    first = np.floor(source)
-    rest = (source - first).astype(real)
-    if mode == "linear":
-        low = np.minimum(first.astype(np.int64), old - 1)
-        rest = np.clip(source - low, 0, 1)
-        indices = np.stack([low, np.minimum(low + 1, old - 1)])
-        weights = np.stack([1 - rest, rest])
-    else:
-        indices = np.clip(first.astype(np.int64)[None, :] + np.arange(-1, 3)[:, None], 0, old - 1)
-        weights = np.stack([_cubic(np.abs(rest + real(1 - i))) for i in range(4)])
-    return constant(indices), constant(weights.astype(dtype.numpy))
 
 
 def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
@@ -384,8 +371,6 @@ def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DTy
 
 def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None, exact: bool) -> Expr:
     """Return the position of the old element for each new one."""
-    if isinstance(old, int) and isinstance(new, int):
-        return constant(_nearest(old, new, scale, exact=exact))
     at = _places(node, new, F32)
     shifted = ops.add(at, 0.5) if exact else at
     found = ops.floor(ops.multiply(shifted, _ratio(node, old, new, scale, F32, () if exact else (1, 2))))
@@ -393,10 +378,10 @@ def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None
     return node.emit(ops.minimum(positions, node.emit(ops.subtract(node.number(old, I64), 1))))
 
 
-def _taps_of_sizes(
+def _taps(
     node: Node, old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, mode: str, dtype: DType
 ) -> tuple[Expr, Expr]:
-    """Return what `_taps` returns, for symbolic sizes."""
+    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
     at = _places(node, new, dtype)
     last = node.emit(ops.subtract(node.number(old, I64), 1))
     if align_corners:
@@ -416,27 +401,22 @@ def _taps_of_sizes(
     else:
         rest = node.emit(ops.subtract(source, first))
         offsets = np.arange(-1, 3)
-        weights = [node.emit(_cubic_of(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
+        weights = [node.emit(_cubic(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
     indices = ops.minimum(ops.maximum(ops.add(whole, offsets[:, None]), 0), last)
     rows = [node.reshaped(weight, (1, new)) for weight in weights]
     return node.emit(indices), node.emit(ops.concat(*rows, axis=0))
 
 
-def _cubic_of(distance: Expr) -> Expr:
-    """Return what `_cubic` returns, for a tensor."""
-    a = -0.75
-    squared = ops.multiply(distance, distance)
-    near = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), squared), 1.0)
-    inner = ops.add(ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance), 8 * a)
-    return ops.where(ops.less_equal(distance, 1.0), near, ops.subtract(ops.multiply(inner, distance), 4 * a))
-
-
-def _cubic(distance: np.ndarray) -> np.ndarray:
+def _cubic(distance: Expr) -> Expr:
     """Return the weights of cubic convolution, Keys' kernel with a = -0.75."""
     a = -0.75
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, far)
+    near = ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), distance)
+    far = ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance)
+    return ops.where(
+        ops.less_equal(distance, 1.0),
+        ops.add(ops.multiply(near, distance), 1.0),
+        ops.subtract(ops.multiply(ops.add(far, 8 * a), distance), 4 * a),
+    )
 
 
 def _declare_upsample(name: str, mode: str, rank: int) -> None:
@@ -461,6 +441,68 @@ for _rank, _kind in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
     _declare_upsample(f"upsample_nearest{_rank}d", "nearest", _rank)
     _declare_upsample(f"_upsample_nearest_exact{_rank}d", "nearest-exact", _rank)
 _declare_upsample("upsample_bicubic2d", "cubic", 2)
+
+
+def _smooth_taps(
+    old: int, new: int, scale: float | None, align_corners: bool, cubic: bool, dtype: DType
+) -> tuple[Expr, Expr]:
+    """Return what `_taps` returns, for a resampling with antialias: a window that grows with the reduction."""
+    real: Any = np.float64 if dtype.bits == 64 else np.float32
+    if align_corners:
+        ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
+    else:
+        ratio = real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
+    widening = max(ratio, real(1))
+    support = real(2 if cubic else 1) * widening
+    center = (np.arange(new, dtype=real) + real(0.5)) * ratio
+    low = np.maximum((center - support + real(0.5)).astype(np.int64), 0)
+    high = np.minimum((center + support + real(0.5)).astype(np.int64), old)
+    places = low + np.arange((high - low).max(initial=1))[:, None]
+    distance = np.abs((places - center + real(0.5)) / widening)
+    if cubic:  # Keys' kernel with a = -0.5
+        near = (real(1.5) * distance - real(2.5)) * distance * distance + 1
+        far = (((distance - 5) * distance + 8) * distance - 4) * real(-0.5)
+        weights = np.where(distance < 1, near, np.where(distance < 2, far, 0))
+    else:
+        weights = np.maximum(1 - distance, 0)
+    weights = np.where(places < high, weights, 0)
+    total = weights.sum(0)
+    weights = weights / np.where(total == 0, 1, total)
+    return constant(np.minimum(places, old - 1)), constant(weights.astype(dtype.numpy))
+
+
+def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
+    def resampled(node: Node, x: Expr, size: Any, scales: Sequence[float | None], align_corners: bool) -> Expr:
+        dtype, x = x.known_element_type, node.wide(x)
+        for axis, scale in enumerate(scales, 2):
+            old = known_int(shape_of(x)[axis], "the size of an image that is resampled with antialias")
+            new = size[axis - 2] if size is not None else _scaled_size(node, old, scale or 1)
+            new = known_int(new, "the new size of an image that is resampled with antialias")
+            if old != new:
+                taps = _smooth_taps(old, new, scale, align_corners, cubic, x.known_element_type)
+                x = node.emit(ops.interpolate(x, *taps, axis=axis))
+        return node.cast(x, dtype)
+
+    @converts(name)
+    def convert(
+        node: Node,
+        self: Expr,
+        output_size: Any,
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Expr:
+        """Needs sizes that are known when the program is imported."""
+        return resampled(node, self, output_size, (scales_h, scales_w), align_corners)
+
+    @converts(f"{name}.vec")
+    def convert_vec(node: Node, input: Expr, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Expr:
+        """Needs sizes that are known when the program is imported."""
+        return resampled(node, input, output_size, scale_factors or (None, None), align_corners)
+
+
+_declare_smooth_upsample("_upsample_bilinear2d_aa", cubic=False)
+_declare_smooth_upsample("_upsample_bicubic2d_aa", cubic=True)
 
 
 _GRID_MODES = ("linear", "nearest", "cubic")
