@@ -85,7 +85,9 @@ class Window:
     padding: tuple[tuple[int, int], ...]
 
     def shape(self, shape: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
-        """Return the number of windows along each axis.  Raise RelvmShapeError if a number is not positive."""
+        """Return the number of windows along each axis.  Raise RelvmShapeError if a size, stride or dilation is below
+        1.
+        """
         for what, values in (("size", self.sizes), ("stride", self.strides), ("dilation", self.dilations)):
             if any(value < 1 for value in values):
                 raise RelvmShapeError(f"a {what} of the window is below 1: {list(values)}")
@@ -288,10 +290,10 @@ def _at_most(value: Scalar, limit: Scalar) -> Scalar:
 
 
 def cumulative_kernel(name: str, x: TensorType, axis: int, reverse: bool, function: str) -> KernelDef:
-    """Return the kernel of a cumulative maximum or minimum along an axis.
+    """Return the kernel of a cumulative maximum or minimum along an axis.  After a NaN, all results are NaN.
 
     reverse: whether to begin at the end of the axis.
-    function: "max" or "min".  After a NaN, all results are NaN.
+    function: "max" or "min".
     """
     k = KernelBuilder()
     source, out = buffer("x", x), buffer("out", x, is_output=True)
