@@ -520,8 +520,8 @@ class Importer(SizeContext):
     def _broadcastable(self, value: Any, shape: tuple[AnyDim, ...]) -> Any:
         """Return an operand with sizes that broadcast to `shape`, which are checked at run time.
 
-        PyTorch proved from ranges and guards that each size is either 1 or that of `shape`.  Which one it is follows
-        from a few values.  A value that is not a tensor is returned unchanged.
+        PyTorch proved from ranges and guards that each size is either 1 or that of `shape`.  `seems_one` finds the
+        sizes that are 1.  A value that is not a tensor is returned unchanged.
         """
         if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
             return value
