@@ -240,9 +240,11 @@ RVM_BUILTIN(check_tensor_info) {
   int64_t rank = arguments[1].as.i;
   int any_dtype = arguments[2].tag == RVM_TAG_NIL;
   const rvm_tensor *tensor = value.as.tensor;
-  if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) &&
-      (any_dtype || arguments[2].as.i == tensor->dtype))
-    return done(result);
+  if (value.tag == RVM_TAG_TENSOR) {
+    const int has_rank = rank < 0 || rank == tensor->dl.ndim;
+    const int has_dtype = any_dtype || arguments[2].as.i == tensor->dtype;
+    if (has_rank && has_dtype) return done(result);
+  }
   char of_rank[32] = "", of_dtype[32] = "", got[RVM_DESCRIPTION_BYTES];
   if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
   if (!any_dtype)

@@ -291,7 +291,7 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
    through `builtin`, the builtin's entry in the function table. */
 RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
                       rvm_value *destination, rvm_value *failure) {
-  rvm_value callee = RVM_WORDS(arguments[1]), *window;
+  rvm_value callee = RVM_WORDS(arguments[1]);
   const rvm_function *function;
   int32_t given = count - 2, captured = 0;
   if (callee.tag == RVM_TAG_CLOSURE) {
@@ -302,9 +302,9 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   } else {
     return rvm_call(ctx, builtin, arguments, count, destination, failure);
   }
-  if (!function->routine || function->machine != ctx || given + captured != function->parameter_count ||
-      !(window = rvm_open(ctx, function->registers)))
-    return rvm_call(ctx, builtin, arguments, count, destination, failure);
+  const int is_direct = function->routine && function->machine == ctx && given + captured == function->parameter_count;
+  rvm_value *window = is_direct ? rvm_open(ctx, function->registers) : NULL;
+  if (!window) return rvm_call(ctx, builtin, arguments, count, destination, failure);
   for (int32_t i = 0; i < given; i++) rvm_pass(&window[i], RVM_WORDS(arguments[2 + i]));
   for (int32_t i = 0; i < captured; i++) rvm_pass(&window[given + i], RVM_WORDS(callee.as.closure->captured[i]));
   rvm_status status;

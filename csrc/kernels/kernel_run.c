@@ -112,8 +112,10 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_run_init(&inner, memory);
   memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
   const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
-  for (size_t i = 0; i < buffers; i++)
-    if (i < tensors + loop->first_private || i >= tensors + loop->last_private) inner.buffers[i] = outer->buffers[i];
+  for (size_t i = 0; i < buffers; i++) {
+    const int is_private = i >= tensors + loop->first_private && i < tensors + loop->last_private;
+    if (!is_private) inner.buffers[i] = outer->buffers[i];
+  }
   memcpy(inner.buffer_bytes, outer->buffer_bytes, buffers * sizeof *inner.buffer_bytes);
   inner.scalars[loop->first_register].i64 = first;
   inner.scalars[loop->last_register].i64 = last;
