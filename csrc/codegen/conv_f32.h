@@ -15,7 +15,8 @@ typedef struct rvm_run_of_columns {
 
 enum { RVM_LONG_RUN = 1024 }; /* the number of elements from which on memcpy is as fast as loops */
 
-/* Copies `count` elements, in groups of 16, four or two.  The last group may overlap the group before it. */
+/* Copies `count` elements.  Runs that are not long are copied in groups of 16, four, two or one elements, because
+   memcpy is slower for them.  The last group may overlap the group before it. */
 static inline void rvm_copy_run_f32(float *dst, const float *x, int64_t count) {
   if (count >= RVM_LONG_RUN || RVM_IS_COMPACT) {
     memcpy(dst, x, (size_t)count * sizeof *x);

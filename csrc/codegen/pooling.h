@@ -92,7 +92,8 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   const float *x = args->x;
   float *out = args->out;
   float line[RVM_POOL_LINE];
-  /* In a row of x, the windows do not overlap, cover the row, and have no padding. */
+  /* In a row of x, the windows do not overlap and have no padding, and the window after the last one would begin in the
+     next row. */
   const int can_join_rows = args->pad_x == 0 && reach < stride && columns * stride == width;
   if (can_join_rows && width <= RVM_POOL_LINE / 2 && !RVM_IS_COMPACT) {
     /* The columns of several rows are computed as if they were one long row. */

@@ -2,8 +2,8 @@
 
    Each instruction (kernel_opcodes.def) has one body in `interpret`, under a comment with its meaning.  Verification
    has checked the operands.  The interpreter checks what depends on a run, once for each strip: accesses must be within
-   their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel. When
-   the fuel is used up, rvm_kernel_refuel checks the limits of the run.  kernel_run.h declares the state of a run. */
+   their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel.
+   When the fuel is used up, rvm_kernel_refuel checks the run's limits.  kernel_run.h declares the state of a run. */
 #include <stdio.h>
 #include <string.h>
 

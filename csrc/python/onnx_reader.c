@@ -135,8 +135,8 @@ typedef struct reading {
   const rvm_onnx_field *rows;           /* the rows of the table for the fields of the message */
   PyObject *values[MAX_FIELDS];         /* the value of each field, or NULL; a list for a repeated field */
   rvm_onnx_numbers numbers[MAX_FIELDS]; /* the values of repeated numbers */
-  rvm_wire_field
-      in_place[MAX_FIELDS]; /* the first packed field, whose numbers are not copied yet; else its number is 0 */
+  /* The first field of packed floats, if its floats have not been copied yet.  Otherwise the field number is 0. */
+  rvm_wire_field in_place[MAX_FIELDS];
 } reading;
 
 /* Returns the bytes of a range of the file without copying them. */
