@@ -119,10 +119,8 @@ static rvm_status match_tensor(decoder *in, const path_node *path, rvm_value val
   if ((status = next_int(in, &rank)) || (status = next_int(in, &dtype))) return status;
   if (dtype >= RVM_DTYPE_COUNT) return fail_encoding(in);
   const rvm_tensor *tensor = value.as.tensor;
-  if (value.tag == RVM_TAG_TENSOR) {
-    const int has_rank = rank < 0 || rank == tensor->dl.ndim, has_dtype = dtype < 0 || dtype == tensor->dtype;
-    if (has_rank && has_dtype) return match_dims(in, path, tensor->dl.ndim, tensor->dl.shape);
-  }
+  if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) && (dtype < 0 || dtype == tensor->dtype))
+    return match_dims(in, path, tensor->dl.ndim, tensor->dl.shape);
   char expected[80], of_rank[32] = "", of_dtype[32] = "";
   if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
   if (dtype >= 0) snprintf(of_dtype, sizeof of_dtype, "%s dtype %s", rank < 0 ? " of" : " and", rvm_dtype_name(dtype));

@@ -192,8 +192,9 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   atomic_init(&loop.helped, 0);
   atomic_init(&loop.has_failure, 0);
   for (int word = 0; word < PART_WORDS; word++) {
-    const int bits = parts - 64 * word; /* the number of bits to set in this word, if it is in [0, 64] */
-    atomic_init(&loop.free_parts[word], bits <= 0 ? 0 : bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1);
+    const int rest = parts - 64 * word; /* the number of parts for this word and those after it, if it is positive */
+    const uint64_t free_parts = rest >= 64 ? UINT64_MAX : ((uint64_t)1 << (rest > 0 ? rest : 0)) - 1;
+    atomic_init(&loop.free_parts[word], free_parts);
   }
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);

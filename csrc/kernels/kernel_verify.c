@@ -317,11 +317,11 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   const uint64_t buffers = (uint64_t)header->tensor_count + header->array_count;
   const uint64_t initial_scalars = (uint64_t)header->size_count + header->constant_count;
   /* Operands of instructions have 16 bits. */
-  const int fit_operands = registers < RVM_NO_REGISTER && buffers <= UINT16_MAX && header->code_count <= UINT16_MAX &&
-                           header->argument_count <= UINT16_MAX;
-  const int are_consistent =
+  const int is_addressable = registers < RVM_NO_REGISTER && buffers <= UINT16_MAX && header->code_count <= UINT16_MAX &&
+                             header->argument_count <= UINT16_MAX;
+  const int is_consistent =
       header->code_count > 0 && header->input_count <= header->tensor_count && initial_scalars <= header->scalar_count;
-  if (!fit_operands || !are_consistent || header->scratch_bytes > INT32_MAX)
+  if (!is_addressable || !is_consistent || header->scratch_bytes > INT32_MAX)
     return BAD(error, "the counts in the header are inconsistent");
   program->tensors = take(bytes, size, &offset, header->tensor_words, sizeof *program->tensors);
   if (program->tensors)

@@ -147,10 +147,10 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
       }
       return RVM_STEP_call_builtin;
     case RVM_CLASS_CHECK_TENSOR:
-      return destination < 0 && count == 4 && rvm_argument_kind(arguments[1]) == RVM_ARGUMENT_IMMEDIATE &&
-                     is_dtype_or_nil(d, arguments[2]) && rvm_is_constant(d->executable, arguments[3], RVM_TAG_STRING)
-                 ? RVM_STEP_check_tensor
-                 : RVM_STEP_call_builtin;
+      if (destination < 0 && count == 4 && rvm_argument_kind(arguments[1]) == RVM_ARGUMENT_IMMEDIATE &&
+          is_dtype_or_nil(d, arguments[2]) && rvm_is_constant(d->executable, arguments[3], RVM_TAG_STRING))
+        return RVM_STEP_check_tensor;
+      return RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;
   }
 }

@@ -217,11 +217,12 @@ static int append_numbers(reading *r, int index, const rvm_wire_field *field) {
   const rvm_onnx_kind kind = r->rows[index].kind;
   rvm_onnx_numbers *numbers = &r->numbers[index];
   rvm_wire_field *first = &r->in_place[index];
+  const int has_floats = kind == RVM_ONNX_FLOAT || kind == RVM_ONNX_DOUBLE, is_packed = field->type == RVM_WIRE_BYTES;
   rvm_onnx_status status = RVM_ONNX_OK;
   if (first->number) {
     status = rvm_onnx_append(numbers, kind, r->bytes, first);
     first->number = 0;
-  } else if (!numbers->count && field->type == RVM_WIRE_BYTES && (kind == RVM_ONNX_FLOAT || kind == RVM_ONNX_DOUBLE)) {
+  } else if (!numbers->count && has_floats && is_packed) {
     *first = *field;
     return 0;
   }
