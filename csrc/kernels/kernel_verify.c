@@ -242,12 +242,9 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   for (size_t i = count; i < RVM_KERNEL_OPERANDS; i++)
     if (operands[i] != 0) return BAD(error, "instruction %u, %s: an unused operand is not 0", pc, name);
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB"), *function = strchr(letters, 'F');
-  if (size && buffer) {
-    const uint16_t element_bytes = operands[size - letters], index = operands[buffer - letters];
-    const int is_tensor = index < program->tensor_count;
-    if (is_tensor && element_bytes != lookup->element_bytes[index])
-      return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);
-  }
+  const int is_of_tensor = buffer && operands[buffer - letters] < program->tensor_count;
+  if (size && is_of_tensor && operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
+    return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);
   switch (instruction->op) {
     case RVM_KOP_apply: return check_apply(program, pc, error);
     case RVM_KOP_accumulate:
