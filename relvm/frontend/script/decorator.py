@@ -37,7 +37,7 @@ R = TypeVar("R")
 class Script(ScriptFunction, Generic[P, R]):
     """A function decorated by @script.  Its source is a program of relvm, and never runs as Python.
 
-    `script` creates it.
+    Use `script` to create one.
     """
 
     def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
