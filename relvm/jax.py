@@ -69,8 +69,9 @@ def jit(
     -----
     A program updates a tensor in place if it is not used afterwards, and if the machine has allocated it.  An argument
     belongs to the caller, so the first update copies it, unless it is a donated jax.Array.  As for `jax.jit`, an
-    array is donated only if a result has its shape and dtype.  Afterwards it is deleted.  If something else uses its
-    memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never overwritten.
+    array is donated only if a result has its shape and dtype.  The call deletes a donated array.  If something else
+    uses its memory, such as a NumPy array, JAX copies it first.  Other arguments, such as NumPy arrays, are never
+    overwritten.
 
     Inside of another function that JAX traces, and under `jax.disable_jit`, JAX runs the function.
 

@@ -88,7 +88,7 @@ def build_limited(
     Parameters
     ----------
     model
-        The path of an .onnx or .relvm file, or the bytes of an .onnx file.
+        A file, or the bytes of an .onnx file, as for `relvm.load_model`.
     limits
         The limits.
     dims, weights, function, exec_mode, target, fused

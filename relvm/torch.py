@@ -86,7 +86,7 @@ def backend(
     Raises
     ------
     RelvmUnsupportedError
-        relvm does not support some operators.  The message lists them, with the lines of the source.  Or the results
+        relvm does not support some operators, which the message lists with the lines of the source, or the results
         require gradients, which relvm does not compute.  torch.compile raises its own BackendCompilerFailed, whose
         cause is this error.
     RelvmArgumentError

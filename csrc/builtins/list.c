@@ -283,7 +283,8 @@ static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t 
   if (status) return status;
   rvm_value list = *result;
   for (int64_t k = 0; k < part_count && !status; k++) {
-    int64_t size = sizes ? sizes[k] : part_size < extent - first ? part_size : extent - first;
+    const int64_t rest = extent - first, default_size = part_size < rest ? part_size : rest;
+    const int64_t size = sizes ? sizes[k] : default_size;
     status = append_part(machine, tensor, axis, first, size, dropped, list.as.list, result);
     first += size;
   }

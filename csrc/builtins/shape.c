@@ -81,9 +81,10 @@ static int shape_matches(const rvm_value *arguments, int32_t count) {
   if (!is_tensor && value.tag != RVM_TAG_SHAPE) return 0;
   const int64_t *dims = is_tensor ? value.as.tensor->dl.shape : value.as.shape->dims;
   int32_t rank = is_tensor ? value.as.tensor->dl.ndim : value.as.shape->rank;
-  if (count != 4 + 2 * (int64_t)rank || arguments[2].tag != RVM_TAG_INT || arguments[2].as.i != rank ||
-      arguments[count - 1].tag != RVM_TAG_STRING || (has_heap && !rvm_is_heap(heap)))
-    return 0;
+  if (count != 4 + 2 * (int64_t)rank) return 0;
+  const int has_rank = arguments[2].tag == RVM_TAG_INT && arguments[2].as.i == rank;
+  const int has_where = arguments[count - 1].tag == RVM_TAG_STRING;
+  if (!has_rank || !has_where || (has_heap && !rvm_is_heap(heap))) return 0;
   int64_t *slots = has_heap ? heap.as.tensor->dl.data : NULL;
   uint64_t slot_count = has_heap ? (uint64_t)heap.as.tensor->dl.shape[0] : 0;
   for (int32_t i = 0; i < rank; i++) {
@@ -240,9 +241,11 @@ RVM_BUILTIN(check_tensor_info) {
   int64_t rank = arguments[1].as.i;
   int any_dtype = arguments[2].tag == RVM_TAG_NIL;
   const rvm_tensor *tensor = value.as.tensor;
-  if (value.tag == RVM_TAG_TENSOR && (rank < 0 || rank == tensor->dl.ndim) &&
-      (any_dtype || arguments[2].as.i == tensor->dtype))
-    return done(result);
+  if (value.tag == RVM_TAG_TENSOR) {
+    const int has_rank = rank < 0 || rank == tensor->dl.ndim;
+    const int has_dtype = any_dtype || arguments[2].as.i == tensor->dtype;
+    if (has_rank && has_dtype) return done(result);
+  }
   char of_rank[32] = "", of_dtype[32] = "", got[RVM_DESCRIPTION_BYTES];
   if (rank >= 0) snprintf(of_rank, sizeof of_rank, " of rank %lld", (long long)rank);
   if (!any_dtype)

@@ -223,7 +223,8 @@ static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *ke
        k++, slot = slot + 1 < slots ? slot + 1 : 0) {
     int64_t key = slot_keys[slot];
     if (key == -1) return RVM_OK;
-    if (key < 0 || key >= key_count || k == key_count)
+    const int all_keys_were_tried = k == key_count;
+    if (key < 0 || key >= key_count || all_keys_were_tried)
       return rvm_fail(error, RVM_INDEX_ERROR,
                       "vm.builtin.string_lookup: the hash table does not belong to these %lld keys",
                       (long long)key_count);

@@ -15,7 +15,8 @@ typedef struct rvm_run_of_columns {
 
 enum { RVM_LONG_RUN = 1024 }; /* the number of elements from which on memcpy is as fast as loops */
 
-/* Copies `count` elements, in groups of 16, four or two.  The last group may overlap the group before it. */
+/* Copies `count` elements.  Runs that are not long are copied in groups of 16, four, two or one elements, because
+   memcpy is slower for them.  The last group may overlap the group before it. */
 static inline void rvm_copy_run_f32(float *dst, const float *x, int64_t count) {
   if (count >= RVM_LONG_RUN || RVM_IS_COMPACT) {
     memcpy(dst, x, (size_t)count * sizeof *x);
@@ -99,7 +100,8 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
       end = a.out_width - position < a.columns - begin ? begin + (a.out_width - position) : a.columns;
       const int64_t y = line * a.stride_y + dy, x_begin = position * a.stride_x + dx, x_rest = a.width - x_begin;
       int64_t data_begin = x_begin < 0 ? begin + (-x_begin + a.stride_x - 1) / a.stride_x : begin;
-      int64_t data_end = y < 0 || y >= a.height || x_rest <= 0 ? begin : begin + (x_rest - 1) / a.stride_x + 1;
+      const int has_data = y >= 0 && y < a.height && x_rest > 0;
+      int64_t data_end = has_data ? begin + (x_rest - 1) / a.stride_x + 1 : begin;
       if (data_begin > end) data_begin = end;
       if (data_end > end) data_end = end;
       if (data_end < data_begin) data_end = data_begin;
@@ -111,7 +113,10 @@ static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_argumen
         count = 0;
       }
       position = 0;
-      if (++line == a.out_height) line = 0, image++;
+      if (++line == a.out_height) {
+        line = 0;
+        image++;
+      }
     }
   }
 }

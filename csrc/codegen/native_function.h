@@ -298,11 +298,11 @@ static inline void rvm_reset_early(const rvm_dead_registers *dead, const rvm_obj
 static inline rvm_status rvm_call_routine(rvm_machine *ctx, const rvm_function *function, const rvm_closure *closure,
                                           const rvm_value *arguments, int32_t count, const rvm_dead_registers *dead,
                                           rvm_value *destination, rvm_value *failure, int32_t *is_called) {
-  rvm_value *window;
   const int32_t captured = closure ? closure->captured_count : 0;
-  *is_called = function->routine && function->machine == ctx && count + captured == function->parameter_count &&
-               (window = rvm_open(ctx, function->registers));
-  if (!*is_called) return RVM_OK;
+  const int is_direct = function->routine && function->machine == ctx && count + captured == function->parameter_count;
+  rvm_value *window = is_direct ? rvm_open(ctx, function->registers) : NULL;
+  *is_called = window != NULL;
+  if (!window) return RVM_OK;
   for (int32_t i = 0; i < count; i++) rvm_pass(&window[i], RVM_WORDS(arguments[i]));
   for (int32_t i = 0; i < captured; i++) rvm_pass(&window[count + i], RVM_WORDS(closure->captured[i]));
   rvm_reset_early(dead, closure ? &closure->base : NULL);

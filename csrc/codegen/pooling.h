@@ -21,7 +21,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_line(const rvm_max_pool_f32_ar
                                                        const float *x, int64_t height, int64_t y, int64_t left,
                                                        int64_t span) {
   /* The columns [begin, end) of the line are inside the plane. */
-  const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
+  const int64_t outside = -left < span ? -left : span, begin = left < 0 ? outside : 0;
   const int64_t inside = args->width - left < span ? args->width - left : span, end = inside > begin ? inside : begin;
   int is_first = 1;
   for (int64_t i = 0; i < begin; i++) line[i] = -INFINITY;
@@ -92,12 +92,14 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
   const float *x = args->x;
   float *out = args->out;
   float line[RVM_POOL_LINE];
-  if (args->pad_x == 0 && reach < stride && columns * stride == width && width <= RVM_POOL_LINE / 2 &&
-      !RVM_IS_COMPACT) {
-    /* The windows do not overlap in a row of x, and have no padding.  Therefore the columns of several rows can be
-       computed as if they were one long row. */
-    if (args->pad_y == 0 && (args->window_height - 1) * args->dilation_y < args->stride_y &&
-        rows * args->stride_y == height) { /* the rows of several planes, too */
+  /* In a row of x, the windows do not overlap and have no padding, and the window after the last one would begin in the
+     next row. */
+  const int can_join_rows = args->pad_x == 0 && reach < stride && columns * stride == width;
+  if (can_join_rows && width <= RVM_POOL_LINE / 2 && !RVM_IS_COMPACT) {
+    /* The columns of several rows are computed as if they were one long row. */
+    const int64_t reach_y = (args->window_height - 1) * args->dilation_y;
+    const int can_join_planes = args->pad_y == 0 && reach_y < args->stride_y && rows * args->stride_y == height;
+    if (can_join_planes) { /* the rows of several planes are computed as those of one plane */
       rows *= planes;
       height *= planes;
       planes = 1;

@@ -57,8 +57,9 @@ static int64_t rvm_winograd_read_row(const float *plane, int64_t height, int64_t
     const float a = line[2 * i], b = line[2 * i + 1];
     even[i] = a;
     odd[i] = b;
-    too_large += !(a < RVM_WINOGRAD_LARGEST && a > -RVM_WINOGRAD_LARGEST && b < RVM_WINOGRAD_LARGEST &&
-                   b > -RVM_WINOGRAD_LARGEST);
+    const int a_is_small = a < RVM_WINOGRAD_LARGEST && a > -RVM_WINOGRAD_LARGEST; /* false for NaN */
+    const int b_is_small = b < RVM_WINOGRAD_LARGEST && b > -RVM_WINOGRAD_LARGEST;
+    too_large += !(a_is_small && b_is_small);
   }
   return too_large;
 }

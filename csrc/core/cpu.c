@@ -121,7 +121,8 @@ int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes) {
   for (const char *name = needed; *name;) {
     const size_t length = strcspn(name, " ");
     const uint64_t features = features_of_name(name, length);
-    if (length && (!features || features & ~present)) {
+    const int is_present = features != 0 && (features & ~present) == 0; /* 0 for an unknown name */
+    if (length > 0 && !is_present) {
       const size_t separator_bytes = used ? strlen(", ") : 0;
       if (used + separator_bytes + length + 1 > missing_bytes) return 1;
       memcpy(missing + used, ", ", separator_bytes);

@@ -123,7 +123,8 @@ static int is_word(rvm_text text, const char *word) {
    out of range.  negative: whether a minus sign precedes the digits. */
 static int32_t integer_read(rvm_text text, int negative, int is_signed, void *element) {
   uint64_t magnitude = 0;
-  uint64_t limit = is_signed ? (uint64_t)INT64_MAX + (uint64_t)negative : negative ? 0 : UINT64_MAX;
+  const uint64_t signed_limit = (uint64_t)INT64_MAX + (uint64_t)negative, unsigned_limit = negative ? 0 : UINT64_MAX;
+  const uint64_t limit = is_signed ? signed_limit : unsigned_limit;
   if (text.length == 0) return 0;
   for (int64_t i = 0; i < text.length; i++) {
     uint64_t digit = (uint64_t)(text.bytes[i] - '0');
@@ -177,7 +178,8 @@ static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BY
   /* If an omitted digit is not 0, the number is not exactly halfway between two floats.  An odd last digit ensures that
      the number in `buffer` is not halfway either. */
   if (is_inexact) buffer[used - 1] |= 1;
-  exponent = exponent < -EXPONENT_LIMIT ? -EXPONENT_LIMIT : exponent > EXPONENT_LIMIT ? EXPONENT_LIMIT : exponent;
+  if (exponent < -EXPONENT_LIMIT) exponent = -EXPONENT_LIMIT;
+  if (exponent > EXPONENT_LIMIT) exponent = EXPONENT_LIMIT;
   snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);
   return 1;
 }

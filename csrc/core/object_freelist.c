@@ -64,8 +64,10 @@ void *rvm_object_allocate_zeroed(size_t size_bytes, int32_t *class) {
 
 void rvm_object_free(void *object, int32_t class) {
   rvm_objects *objects = innermost;
-  if (class == 0 || !objects ||
-      (objects->kept_bytes + class * RVM_OBJECT_STEP > RVM_KEPT_OBJECT_BYTES && !objects->keeps_all)) {
+  const int has_list = class != 0 && objects;
+  const int is_kept =
+      has_list && (objects->keeps_all || objects->kept_bytes + class * RVM_OBJECT_STEP <= RVM_KEPT_OBJECT_BYTES);
+  if (!is_kept) {
     rvm_free(object);
     return;
   }

@@ -115,8 +115,7 @@ uint32_t rvm_text_next(rvm_text text, int64_t *offset) {
     if ((bytes[k] & 0xC0) != 0x80) return 0xFFFD; /* not 10xxxxxx */
     point = point << 6 | (bytes[k] & 0x3f);
   }
-  static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
-  if (point < smallest[following] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return 0xFFFD;
+  if (!rvm_utf8_may_encode(point, following)) return 0xFFFD;
   *offset += following;
   return point;
 }

@@ -35,6 +35,13 @@ static inline int rvm_utf8_following(uint32_t first) {
   if ((first & 0xF8) == 0xF0) return 3; /* 11110xxx */
   return -1;
 }
+/* Returns whether UTF-8 may encode a code point with `following` bytes after the first: the encoding is the shortest
+   one, and the code point is neither a surrogate nor too large. */
+static inline int rvm_utf8_may_encode(uint32_t point, int following) {
+  static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
+  const int is_surrogate = point >= 0xD800 && point < 0xE000;
+  return point >= smallest[following] && point <= 0x10FFFF && !is_surrogate;
+}
 /* Returns the code point at *offset, which must be inside the text, and advances *offset past it.  For invalid UTF-8,
    returns 0xFFFD and advances by one byte. */
 uint32_t rvm_text_next(rvm_text text, int64_t *offset);

@@ -478,8 +478,8 @@ typedef struct rvm_aot_constant {
   const void *data; /* the elements, compact and row-major */
 } rvm_aot_constant;
 
-/* The source and the options of an exported library.  The library exports them as the symbol relvm_aot_description. The
-   texts are UTF-8. */
+/* The source and the options of an exported library.  The library exports them as the symbol relvm_aot_description.
+   The texts are UTF-8. */
 typedef struct rvm_aot_description {
   const char *entry;   /* the name of the exported function */
   const char *config;  /* the options of the export, as JSON */

@@ -2,8 +2,8 @@
 
    Each instruction (kernel_opcodes.def) has one body in `interpret`, under a comment with its meaning.  Verification
    has checked the operands.  The interpreter checks what depends on a run, once for each strip: accesses must be within
-   their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel. When
-   the fuel is used up, rvm_kernel_refuel checks the limits of the run.  kernel_run.h declares the state of a run. */
+   their buffers, and strips must be large enough for the bytes that are read or written.  Work is charged as fuel.
+   When the fuel is used up, rvm_kernel_refuel checks the run's limits.  kernel_run.h declares the state of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -441,9 +441,9 @@ observe:
     const int64_t n = state->strip;
     int64_t copy[RVM_STRIP];
     const int has_mask = op->mask != RVM_NO_REGISTER;
-    if (!CAN_WRITE(dst, n * op->size) || !IS_STRIP(indices) || !CAN_READ(indices, n * 8) ||
-        (has_mask && (!IS_STRIP(mask) || !CAN_READ(mask, n))))
-      return fail_bounds(state, pc, "strip");
+    if (!CAN_WRITE(dst, n * op->size)) return fail_bounds(state, pc, "strip");
+    if (!IS_STRIP(indices) || !CAN_READ(indices, n * 8)) return fail_bounds(state, pc, "strip");
+    if (has_mask && (!IS_STRIP(mask) || !CAN_READ(mask, n))) return fail_bounds(state, pc, "strip");
     if (!strip_moves(state, op->size)
              ->gather(n, AT(dst), state->buffers[op->buffer], state->buffer_bytes[op->buffer] / op->size,
                       stable_indices(state, op->indices, copy), has_mask ? (const uint8_t *)AT(mask) : NULL))

@@ -112,8 +112,10 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   rvm_kernel_run_init(&inner, memory);
   memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
   const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
-  for (size_t i = 0; i < buffers; i++)
-    if (i < tensors + loop->first_private || i >= tensors + loop->last_private) inner.buffers[i] = outer->buffers[i];
+  for (size_t i = 0; i < buffers; i++) {
+    const int is_private = i >= tensors + loop->first_private && i < tensors + loop->last_private;
+    if (!is_private) inner.buffers[i] = outer->buffers[i];
+  }
   memcpy(inner.buffer_bytes, outer->buffer_bytes, buffers * sizeof *inner.buffer_bytes);
   inner.scalars[loop->first_register].i64 = first;
   inner.scalars[loop->last_register].i64 = last;
@@ -190,8 +192,9 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t pc) {
   atomic_init(&loop.helped, 0);
   atomic_init(&loop.has_failure, 0);
   for (int word = 0; word < PART_WORDS; word++) {
-    const int bits = parts - 64 * word; /* the number of bits to set in this word, if it is in [0, 64] */
-    atomic_init(&loop.free_parts[word], bits <= 0 ? 0 : bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1);
+    const int rest = parts - 64 * word; /* the number of parts for this word and those after it, if it is positive */
+    const uint64_t free_parts = rest >= 64 ? UINT64_MAX : ((uint64_t)1 << (rest > 0 ? rest : 0)) - 1;
+    atomic_init(&loop.free_parts[word], free_parts);
   }
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);

@@ -242,8 +242,8 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   for (size_t i = count; i < RVM_KERNEL_OPERANDS; i++)
     if (operands[i] != 0) return BAD(error, "instruction %u, %s: an unused operand is not 0", pc, name);
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB"), *function = strchr(letters, 'F');
-  if (size && buffer && operands[buffer - letters] < program->tensor_count &&
-      operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
+  const int is_of_tensor = buffer && operands[buffer - letters] < program->tensor_count;
+  if (size && is_of_tensor && operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
     return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);
   switch (instruction->op) {
     case RVM_KOP_apply: return check_apply(program, pc, error);
@@ -311,10 +311,14 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
                                   .scratch_bytes = header->scratch_bytes,
                                   .flags = header->flags};
   const uint64_t registers = (uint64_t)header->scalar_count + header->strip_count + header->view_count;
-  if (registers >= RVM_NO_REGISTER || (uint64_t)header->tensor_count + header->array_count > UINT16_MAX ||
-      header->input_count > header->tensor_count || header->code_count == 0 || header->code_count > UINT16_MAX ||
-      header->argument_count > UINT16_MAX || header->scratch_bytes > INT32_MAX ||
-      (uint64_t)header->size_count + header->constant_count > header->scalar_count)
+  const uint64_t buffers = (uint64_t)header->tensor_count + header->array_count;
+  const uint64_t initial_scalars = (uint64_t)header->size_count + header->constant_count;
+  /* Operands of instructions have 16 bits. */
+  const int is_addressable = registers < RVM_NO_REGISTER && buffers <= UINT16_MAX && header->code_count <= UINT16_MAX &&
+                             header->argument_count <= UINT16_MAX;
+  const int is_consistent =
+      header->code_count > 0 && header->input_count <= header->tensor_count && initial_scalars <= header->scalar_count;
+  if (!is_addressable || !is_consistent || header->scratch_bytes > INT32_MAX)
     return BAD(error, "the counts in the header are inconsistent");
   program->tensors = take(bytes, size, &offset, header->tensor_words, sizeof *program->tensors);
   if (program->tensors)

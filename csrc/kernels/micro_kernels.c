@@ -34,6 +34,7 @@ enum {
   LARGEST_SIZE = 1 << 30,
   OFFSETS = RVM_MAX_OFFSETS,                  /* the maximum number of offsets that are copied and checked together */
   TILE_COLUMNS = 4096,                        /* columns of a portion */
+  DEPTH_STEP = 64,                            /* the depth of each portion but the last is a multiple */
   WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
   INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
@@ -123,7 +124,7 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
     rvm_tile_f32_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
-    const int64_t most_depth = portion_size(args.rows * part.columns, 64);
+    const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
     /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
     for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
       part.depth = min_i64(depth - p, most_depth);
@@ -546,7 +547,7 @@ static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_byte
     rvm_tile_bytes_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
-    const int64_t most_depth = portion_size(args.rows * part.columns, 64);
+    const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
     for (int64_t p = 0; p < depth; p += most_depth) {
       part.depth = min_i64(depth - p, most_depth);
       part.a = (const uint8_t *)args.a + p;

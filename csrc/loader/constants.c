@@ -41,15 +41,15 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
   int64_t computed_bytes = -1;
   if (record->rank > RVM_MAX_RANK)
     return BAD(result, "constant %d has rank %u, which exceeds the maximum of %d", index, record->rank, RVM_MAX_RANK);
+  const int is_str = record->dtype == RVM_DTYPE_str; /* the size of strings does not follow from the dimensions */
   if (record->dtype >= RVM_DTYPE_COUNT ||
       !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &computed_bytes) ||
-      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)computed_bytes) ||
-      record->size_bytes > INT64_MAX)
+      (!is_str && record->size_bytes != (uint64_t)computed_bytes) || record->size_bytes > INT64_MAX)
     return BAD(result, "constant %d: the size does not match the dtype and dimensions", index);
   const int64_t size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
     return BAD(result, "the elements of constant %d are misaligned or outside the data section", index);
-  if (record->dtype == RVM_DTYPE_str && RVM_IF_USED(string_constant, 1))
+  if (is_str && RVM_IF_USED(string_constant, 1))
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);
   if (!RVM_IS_SELECTIVE &&
       !rvm_elements_are_canonical((int32_t)record->dtype, data->bytes + record->payload, size_bytes))

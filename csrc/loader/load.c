@@ -98,9 +98,10 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   int64_t end = (int64_t)(sizeof header + header.section_count * sizeof *table);
   for (uint32_t i = 0; i < header.section_count; i++) {
     file_section section = table[i];
-    if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end ||
-        section.offset > (uint64_t)size_bytes || section.size_bytes > (uint64_t)size_bytes - section.offset ||
-        section.zero != 0)
+    const int is_inside =
+        section.offset <= (uint64_t)size_bytes && section.size_bytes <= (uint64_t)size_bytes - section.offset;
+    const int is_after_previous = section.offset >= (uint64_t)end;
+    if (!is_inside || !is_after_previous || section.offset % RVM_ALIGNMENT != 0 || section.zero != 0)
       return BAD(error, "section %u (id %u) has an invalid offset or size", i, section.id);
     const unsigned char *start = bytes + section.offset;
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
@@ -156,8 +157,7 @@ static int is_text(const unsigned char *bytes, int64_t length) {
       if ((bytes[i + k] & 0xC0) != 0x80) return 0; /* not 10xxxxxx */
       point = point << 6 | (bytes[i + k] & 0x3f);
     }
-    static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
-    if (point < smallest[following] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
+    if (!rvm_utf8_may_encode(point, following)) return 0;
     i += following + 1;
   }
   return 1;
@@ -421,8 +421,9 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
   if (!executable->kernels) return rvm_out_of_memory(error);
   for (uint32_t i = 0; i < head[0]; i++) {
     const uint32_t function = records[2 * i], bytes = records[2 * i + 1];
-    if (function >= (uint32_t)executable->function_count || (i > 0 && function <= records[2 * i - 2]) ||
-        executable->functions[function].kind != RVM_KIND_kernel)
+    const int is_in_order = i == 0 || function > records[2 * (i - 1)];
+    const int is_function = function < (uint32_t)executable->function_count;
+    if (!is_in_order || !is_function || executable->functions[function].kind != RVM_KIND_kernel)
       return BAD(error, "kernel program %u refers to a function that is not a kernel or is out of order", i);
     if (bytes > section->size_bytes - offset || bytes % 8 != 0)
       return BAD(error, "kernel program %u exceeds its section", i);

@@ -147,10 +147,10 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
       }
       return RVM_STEP_call_builtin;
     case RVM_CLASS_CHECK_TENSOR:
-      return destination < 0 && count == 4 && rvm_argument_kind(arguments[1]) == RVM_ARGUMENT_IMMEDIATE &&
-                     is_dtype_or_nil(d, arguments[2]) && rvm_is_constant(d->executable, arguments[3], RVM_TAG_STRING)
-                 ? RVM_STEP_check_tensor
-                 : RVM_STEP_call_builtin;
+      if (destination < 0 && count == 4 && rvm_argument_kind(arguments[1]) == RVM_ARGUMENT_IMMEDIATE &&
+          is_dtype_or_nil(d, arguments[2]) && rvm_is_constant(d->executable, arguments[3], RVM_TAG_STRING))
+        return RVM_STEP_check_tensor;
+      return RVM_STEP_call_builtin;
     default: return RVM_STEP_call_builtin;
   }
 }
@@ -184,8 +184,8 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
     is_typed &= rvm_argument_type(d->executable, types, arguments[i]) == rvm_scalar_operand_type(row, i);
   int32_t a = operand(d, arguments[0]);
   int32_t b = count > 1 ? operand(d, arguments[1]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
-  int jumps =
-      is_typed && is_i64_comparison(row) && next[0] == RVM_OP_if && next[1] == destination && (int32_t)next[2] > 0;
+  const int next_jumps = next[0] == RVM_OP_if && next[1] == destination && (int32_t)next[2] > 0;
+  const int jumps = is_typed && is_i64_comparison(row) && next_jumps;
   if (!is_typed)
     emit(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)

@@ -135,8 +135,8 @@ typedef struct reading {
   const rvm_onnx_field *rows;           /* the rows of the table for the fields of the message */
   PyObject *values[MAX_FIELDS];         /* the value of each field, or NULL; a list for a repeated field */
   rvm_onnx_numbers numbers[MAX_FIELDS]; /* the values of repeated numbers */
-  rvm_wire_field
-      in_place[MAX_FIELDS]; /* the first packed field, whose numbers are not copied yet; else its number is 0 */
+  /* The first field of packed floats, if its floats have not been copied yet.  Otherwise the field number is 0. */
+  rvm_wire_field in_place[MAX_FIELDS];
 } reading;
 
 /* Returns the bytes of a range of the file without copying them. */
@@ -217,11 +217,12 @@ static int append_numbers(reading *r, int index, const rvm_wire_field *field) {
   const rvm_onnx_kind kind = r->rows[index].kind;
   rvm_onnx_numbers *numbers = &r->numbers[index];
   rvm_wire_field *first = &r->in_place[index];
+  const int has_floats = kind == RVM_ONNX_FLOAT || kind == RVM_ONNX_DOUBLE, is_packed = field->type == RVM_WIRE_BYTES;
   rvm_onnx_status status = RVM_ONNX_OK;
   if (first->number) {
     status = rvm_onnx_append(numbers, kind, r->bytes, first);
     first->number = 0;
-  } else if (!numbers->count && field->type == RVM_WIRE_BYTES && (kind == RVM_ONNX_FLOAT || kind == RVM_ONNX_DOUBLE)) {
+  } else if (!numbers->count && has_floats && is_packed) {
     *first = *field;
     return 0;
   }

@@ -213,7 +213,8 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
 static PyObject *take_array(Objects *objects, rvm_value value) {
   const rvm_tensor *tensor = value.as.tensor;
   const int is_shared = !rvm_tensor_is_only_reference(tensor) || rvm_tensor_is_read_only(tensor);
-  if (tensor->dtype != RVM_DTYPE_str && (is_shared || needs_copy(objects, tensor)) && copy_tensor(objects, &value)) {
+  const int is_copied = tensor->dtype != RVM_DTYPE_str && (is_shared || needs_copy(objects, tensor));
+  if (is_copied && copy_tensor(objects, &value)) {
     rvm_value_release(&value);
     return NULL;
   }

@@ -46,7 +46,7 @@ size_t rvm_thread_stack(const char **lowest) {
 int32_t rvm_thread_processor(void) { return sched_getcpu(); }
 
 int rvm_thread_avoid(int32_t processor) {
-  /* The processors on which the thread may run: `allowed` by others, and `left` by the last call. */
+  /* Sets of processors: those on which others allow the thread to run, and those that the last call has left to it. */
   static _Thread_local cpu_set_t allowed, left;
   cpu_set_t now;
   if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof now, &now) != 0) return 1;

@@ -46,8 +46,8 @@ static struct {
   rvm_condition wake;
   atomic_int asleep; /* number of sleeping workers */
   atomic_int ends;   /* 1 if the workers must end */
-  /* The loops that ran alone, because the workers slept: their parts of least size, and the time of the last one.
-     Guarded by `owner`. */
+  /* For is_worth_waking: the number of parts of the least size in the recent loops for which too few workers were
+     awake, and the time of the last of these loops.  Guarded by `owner`. */
   int64_t parts_alone, time_alone;
   /* The current loop.  Does not change while a worker is inside or may join. */
   rvm_part part;

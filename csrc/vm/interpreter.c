@@ -445,9 +445,10 @@ store_result:
     OPERANDS(check_tensor);
     const rvm_value value = VALUE(step->arguments[0]), rank = VALUE(step->arguments[1]),
                     dtype = VALUE(step->arguments[2]);
-    if (IS_WATCHED || value.tag != RVM_TAG_TENSOR || (rank.as.i >= 0 && rank.as.i != value.as.tensor->dl.ndim) ||
-        (dtype.tag != RVM_TAG_NIL && dtype.as.i != value.as.tensor->dtype))
-      goto do_call_builtin;
+    if (IS_WATCHED || value.tag != RVM_TAG_TENSOR) goto do_call_builtin;
+    const int has_rank = rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim;
+    const int has_dtype = dtype.tag == RVM_TAG_NIL || dtype.as.i == value.as.tensor->dtype;
+    if (!has_rank || !has_dtype) goto do_call_builtin;
     NEXT(RVM_CALL_WORDS + 4);
   }
 

@@ -333,9 +333,9 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
   }
   rvm_status status = check_limits(machine, now, error);
-  if (status || !machine->options.poll ||
-      (machine->last_host_poll && now - machine->last_host_poll < RVM_HOST_POLL_INTERVAL))
-    return status;
+  if (status || !machine->options.poll) return status;
+  const int is_first = machine->last_host_poll == 0;
+  if (!is_first && now - machine->last_host_poll < RVM_HOST_POLL_INTERVAL) return RVM_OK;
   machine->last_host_poll = now;
   /* The callback gets its own error value, because *error may hold an unfinished result, which must not change on
      success. */

@@ -102,8 +102,8 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
 rvm_machine *rvm_machine_running(void);
 /* Makes the machine poll at the next step.  Called after a host function, which may have run for any time. */
 void rvm_machine_poll_next(rvm_machine *machine);
-/* Checks the limits of the run and polls the host.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the
-   run. */
+/* Polls: applies upgrades, checks the limits of the run and, if RVM_HOST_POLL_INTERVAL has passed, calls the host's
+   poll callback.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 /* Entries of rvm_native_api, which also the kernel interpreter calls: see native.h. */
 int32_t rvm_machine_is_ending(rvm_machine *machine);

@@ -87,7 +87,7 @@ class AotConfig:
     Attributes
     ----------
     name
-        Name of the model in C, and prefix of all symbols that the export defines.
+        Name of the model in C, and prefix of the symbols of the model.
     runtime
         "bare": C sources that need only a compiler.  "hosted": a library for `AotExecutor`.  In a hosted export,
         functions registered by the host can replace kernels.

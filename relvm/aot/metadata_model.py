@@ -62,7 +62,7 @@ class Metadata:
     Attributes
     ----------
     mod_name
-        Prefix of all symbols that the export defines.
+        Name of the model in C, and prefix of the symbols of the model.
     inputs, outputs
         The inputs and outputs, in the order of the entry point.
     pools

@@ -49,9 +49,10 @@ class Bytecode:
     origins: for each instruction, its source locations.
     statement_positions: the indices of the instructions that correspond to the statements of the routine's C code, in
     the order of these statements.  For an `if`, they are those of the conditional jump, the first branch, the jump at
-    its end, and the second branch.  The last item is the return instruction.
-    registers: the number of registers.  If an `if` has a constant condition, this includes a spare register, because
-    the instruction can test only a register.
+    its end, and the second branch.  The last item is the return instruction.  If all paths through a branch or the
+    routine end with tail calls, there is no such jump or return.
+    registers: the number of registers.  If an `if` has a constant condition, this includes a spare register, because a
+    conditional jump can test only a register.
     constants: the constants of the module, then constants that only instructions need.
     """
 

@@ -33,14 +33,14 @@ def build_model(
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Return the executable of an .onnx or .relvm file, or of an ONNX model in memory, from the cache if possible.
-    Otherwise build it.
+    """Return the executable of a model, from the cache if possible.  Otherwise build it.
 
-    model: the path of the file, the bytes of an .onnx file, or an onnx.ModelProto.
-    dims: the sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None.
+    model: a file or a model in memory, as for `read_model`.
+    dims: the sizes of symbolic dimensions of an ONNX model or a .pt2 file, by name: an integer, a pair (minimum,
+    maximum), or None.
     exec_mode, target, fused, progress: the options of `relvm.vm.build`, which compiles the model.
     weights: a mapping from names to arrays, or the path of a .safetensors file.
-    function: the function in a .relvm file whose parameters the weights replace.
+    function: the function in a .relvm or .mlir file whose parameters the weights replace.
     """
     if is_onnx(model):
         return build_onnx(model, dims, exec_mode, target, weights=weights, fused=fused, progress=progress)

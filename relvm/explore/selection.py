@@ -47,16 +47,16 @@ def as_module(
     Parameters
     ----------
     model
-        A module, a function that is decorated by `script`, or the path of an .onnx or .relvm file.
+        A module, a function that is decorated by `script`, or the path of an .onnx, .relvm, .mlir or .pt2 file.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+        Sizes of symbolic dimensions of an ONNX model or a .pt2 file, as for `from_onnx` and `from_pt2`.
 
     Raises
     ------
     RelvmArgumentError
-        `dims` is given for a module or a .relvm file, which state their sizes themselves.
+        `dims` is given for a module or for a .relvm or .mlir file, which state their sizes themselves.
     RelvmFormatError
-        The file is neither an .onnx nor a .relvm file.
+        The file is none of these.
     """
     if isinstance(model, str | os.PathLike):
         expect_path("model", model)

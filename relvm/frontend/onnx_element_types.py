@@ -12,14 +12,14 @@ from relvm.runtime.binding import onnx_table
 
 
 class ElementType(NamedTuple):
-    """A number of TensorProto.data_type.
+    """An element type: a value of TensorProto.data_type.
 
     Attributes
     ----------
     name
         The name in onnx.proto, such as "BFLOAT16".
     number
-        The number.
+        The value of TensorProto.data_type.
     text
         The name in types such as "tensor(bfloat16)".
     numpy

@@ -194,7 +194,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator.  Made by `op`, which documents the fields.
+    """An operator.  Use `op` to create one.  The docstring of `op` describes the fields.
 
     A call of an Operator object with expressions and attributes returns an OpCall.
     """

@@ -31,7 +31,7 @@ class ComplexDimError(RelvmUnsupportedError):
 
 @dataclass(frozen=True, eq=False)
 class DimVar:
-    """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
+    """A dimension variable: a named unknown size, compared by identity.  Use `dim_var` to create one.
 
     signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
     other variable is at least 0.
@@ -81,7 +81,7 @@ Monomial = tuple[Atom, ...]  # a product of atoms, sorted; the power k of an ato
 class Dim:
     """A symbolic dimension: a sorted sum of terms `coefficient * monomial`.  A constant dimension is an int instead.
 
-    Made by `dim_var` and by arithmetic on dimensions.
+    Use `dim_var` and arithmetic on dimensions to create one.
     """
 
     terms: tuple[tuple[Monomial, int], ...]

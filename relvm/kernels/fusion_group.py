@@ -125,7 +125,7 @@ class Group:
 
     @cached_property
     def relations(self) -> tuple[tuple[AnyDim, AnyDim], ...]:
-        """The compound dimensions that other dimensions determine (Kernel.relations)."""
+        """The relations between compound dimensions, such as `n * 2`, and other dimensions (see Kernel.relations)."""
         own = self._own_dims
         return tuple(
             (inner, evaluate_with(outer, own.get))

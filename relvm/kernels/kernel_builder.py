@@ -41,7 +41,7 @@ class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
     favour: the goal of the kernel, one of FAVOURS.
-    values: a dict from the name of a variable or array to the IR values that it computes.
+    values: a dict from the name of a variable or array to the IR values whose computation it belongs to.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -56,7 +56,7 @@ class KernelBuilder:
 
     @property
     def is_small(self) -> bool:
-        """Whether the kernel should have little code, even if it is slower.  It should also use little memory."""
+        """Whether the kernel should have little code and use little memory, even if it is slower."""
         return self.favour == "size"
 
     def local(self, name: str, dtype: DType) -> Local:

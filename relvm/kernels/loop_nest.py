@@ -160,7 +160,7 @@ class _RowGenerator:
     columns: the loops over the result inside a row.
     rows: the outer loops.
     shared: the key of an expensive value that several passes use (see `_value_key`), or None.
-    saved: the stored values, by key.
+    saved: a dict from the key of a value that is already stored to the element that stores it.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 
 Lowering adds index checks, gives integer divisions by 0 a defined result, and sets outputs to 0 first if the kernel may
 leave some of their elements unwritten.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py)
-is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check
-would end the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are
-independent and contain no checks.
+is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end
+the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent
+and contain no checks, unless it reduces floats or is short.
 """
 
 from __future__ import annotations
@@ -198,10 +198,11 @@ class _Lowering:
             self.plain_loop(loop)
 
     def try_vectorize(self, loop: ir.Loop) -> bool:
-        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether this was possible.
+        """Try to lower a `range` loop as an innermost `simd` loop.  Return whether this was possible.
 
         If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats is never
-        equivalent, because the order of the additions would change.
+        equivalent, because the order of the additions would change.  A loop that is known to be short is lowered in the
+        same way, but stays a `range` loop.
         """
         if any(isinstance(statement, ir.Loop) for statement in ir.statements_in(loop.body)):
             return False

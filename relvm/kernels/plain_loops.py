@@ -1,4 +1,4 @@
-"""Contractions and poolings as plain loops: one loop for each axis, and one sum at a time.
+"""Contractions and poolings as plain loops: one loop for each axis, without blocks, copies and micro-kernels.
 
 Kernels that favour "size" use them (relvm/kernels/kernel_builder.py), because their code is several times smaller than
 that of the other loop nests.  Each sum adds the same products in the same order as those, so the results have the same
@@ -90,7 +90,7 @@ def convolve_plainly(
     *,
     is_fused: bool = True,
 ) -> None:
-    """Generate a convolution that does not multiply padding.  A weight that is infinite or NaN has no effect there.
+    """Generate a convolution that skips padding, so that weights that are infinite or NaN have no effect on padding.
 
     is_fused: whether products of f32 are added by fused multiply-adds.
     element(position): returns the factor from the element of x at a flat position.
@@ -183,7 +183,9 @@ def _for_each_position(
 
 
 def _starts(k: KernelBuilder, loops: ExitStack, starts: tuple[int, ...]) -> list[Scalar]:
-    """Return `starts` as scalars.  If they are evenly spaced, open a loop over them, and return its scalar."""
+    """Return `starts` as scalars.
+
+    If they are evenly spaced, open a loop over them, and return a single scalar: the start of an iteration."""
     steps = {below - above for above, below in pairwise(starts)}
     if len(steps) != 1:
         return [Literal(start, I64) for start in starts]

@@ -41,8 +41,8 @@ def copy_input(k: KernelBuilder, x: Buffer, out: Buffer) -> None:
 def updated_input(body: Iterable[Statement], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> int | None:
     """Return the index of the input that a kernel updates, or None if it does not update an input.
 
-    The kernel has one output.  Its body begins with `copy_input`, apart from checks, and does not read the input
-    otherwise.
+    A kernel updates an input if it has one output, and if its body, apart from checks, begins with the copy that
+    `copy_input` generates and does not read the input otherwise.
     """
     statements = list(body)
     while statements and _is_check(statements[0]):

@@ -95,7 +95,7 @@ Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | 
 
 @value_record
 class CallStatement:
-    """A call.  `kernel` and `destination` determine which of four printed forms it has.
+    """A call.
 
     function: the callee.  Calls of routines are created by LIR passes.
     args: the arguments.

@@ -122,7 +122,7 @@ def tree_ensemble_compact(
 ) -> TensorType:
     """For each block of trees and each row of x, the aggregated values of the leaves that the row reaches.
 
-    It gives the results of tree_ensemble from tables whose integers are as narrow as possible.
+    The results are those of tree_ensemble, but the integers of the tables are as narrow as possible.
 
     x: a tensor of dtype f32 or f64 and of shape (rows, features).  The other tensors are tables of rank 1, whose sizes
     are known at compile time.
@@ -140,8 +140,8 @@ def tree_ensemble_compact(
     steps: the length of the longest path, from 0 to 65,536.
     blocks: the number of blocks into which the trees are divided, at least 1.  All but the last have the same size.
     Result: a tensor of the dtype of x and of shape (blocks, rows, targets).  Without trees, a sum is 0, a minimum
-    infinity, and a maximum -infinity.  Numbers of nodes, columns, leaves, entries and targets that are out of range
-    are clamped.
+    infinity, and a maximum -infinity.  Indices of nodes, columns, leaves, entries and targets that are out of range are
+    clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the size of a table is
     symbolic or wrong or, at run time, if x has no features.  Raises RelvmArgumentError if an attribute is invalid.
     Source: the pass pack_weights.

@@ -108,7 +108,10 @@ def convolve_tiles(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
 
 
 def _tile_lines(high: Scalar, spread: int) -> Scalar:
-    """Return the number of lines of tiles for a result of `high` rows."""
+    """Return the number of lines of tiles for a result of `high` rows.
+
+    spread: the distance between the two rows of a tile.
+    """
     return (high + (2 * spread - 1)) / (2 * spread) * spread
 
 

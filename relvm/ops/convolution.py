@@ -271,7 +271,7 @@ def generate_runs(
 
     column: the first column.
     dims, indices: the spatial dimensions of the input and of the output.
-    row: the row-major number of a channel and a window position.
+    row: the index of a channel and a window position, in row-major order.
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
@@ -311,7 +311,7 @@ def _line_indices(k: KernelBuilder, line: Scalar, sizes: list[Scalar]) -> list[S
 
     A line runs along the last spatial axis.
 
-    line: the row-major number of the line.
+    line: the index of the line, in row-major order.
     sizes: the sizes of all spatial axes except the last.
     """
     rest: Scalar = line

@@ -66,7 +66,10 @@ def _numpy_trees(
 
 
 def _leaf_count(starts: int, values: int, targets: int) -> int:
-    """Return the number of leaves with values in a table of their own.   starts, values: the lengths of the tables."""
+    """Return the number of leaves whose values are in the table `values` instead of the nodes.
+
+    starts, values: the lengths of these two tables.
+    """
     return 0 if targets == 1 else starts - 1 if starts else values // targets
 
 
@@ -176,7 +179,7 @@ def tree_ensemble(
     which contains an offset in its lowest `offset_bits` bits and a column in the other bits.  The next node is
     `offset - 1` nodes ahead if the column is at most the threshold, otherwise `offset` nodes ahead.  A leaf has the
     offset 0 and a column that does not exist.  If there is one target, the threshold of a leaf is its value.
-    Otherwise, the lowest 32 bits of the threshold are the number of the leaf.
+    Otherwise, the lowest 32 bits of the threshold are the index of the leaf.
     roots, depths: i32 tensors with the root of each tree, and the length of its longest path.
     columns: an i32 tensor with the index of the feature of each column.  If a number c is negative, the column is
     feature `-1 - c`, with -infinity in place of NaN.
@@ -189,8 +192,8 @@ def tree_ensemble(
     offset_bits: the number of bits of an offset, from 1 to 32, or to 31 if x has dtype f32.
     blocks: the number of blocks into which the trees are divided, at least 1.  All but the last have the same size.
     Result: a tensor of the dtype of x and of shape (blocks, rows, targets).  Without trees, a sum is 0, a minimum
-    infinity, and a maximum -infinity.  Numbers of nodes, columns, leaves, entries and targets that are out of range
-    are clamped.
+    infinity, and a maximum -infinity.  Indices of nodes, columns, leaves, entries and targets that are out of range are
+    clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the size of a table is
     symbolic or wrong or, at run time, if x has no features.  Raises RelvmArgumentError if an attribute is invalid.
     Source: ONNX ai.onnx.ml TreeEnsembleRegressor-3.

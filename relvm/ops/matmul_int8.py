@@ -159,7 +159,9 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
     Return the packed matrix, the sum of each column, and the zero point of each column.
 
-    If all zero points can be subtracted from the bytes without overflow, the array of zero points is empty.
+    If all zero points can be subtracted from the bytes without overflow, the bytes are packed minus their zero points,
+    and the array of zero points is empty.  Otherwise, 128 is subtracted from u8 bytes and from their zero points, so
+    that the bytes are signed.
 
     b: an i8 or u8 matrix of shape (depth, columns).
     b_zero: one zero point, or one for each column.

@@ -232,8 +232,9 @@ def roi_align(
     outside x is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode is unknown,
     or the size or the number of samples is invalid.  Raises RelvmShapeError if the numbers of regions and images
-    differ.  At run time, it raises RelvmIndexError if the index of an image is out of range.  Raises
-    RelvmArithmeticError if a region is not finite or too large.
+    differ.  At run time, it raises RelvmIndexError if the index of an image is out of range, and
+    RelvmArithmeticError if a region is not finite, or has a side of at least 2^15 elements of x for each element of the
+    result along it.
     Source: ONNX RoiAlign-22.
 
     Examples:
@@ -328,7 +329,8 @@ def roi_max_pool(
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A part without elements is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the size is invalid.
     Raises RelvmShapeError if the numbers of regions and images differ.  At run time, it raises RelvmIndexError if the
-    index of an image is out of range.  Raises RelvmArithmeticError if a region is not finite or too large.
+    index of an image is out of range, and RelvmArithmeticError if a region is not finite, or has a side of at least
+    2^15 elements of x for each element of the result along it.
     Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
 
     Examples:

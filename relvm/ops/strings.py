@@ -124,8 +124,8 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
     keys: a tensor of rank 1 with distinct strings.
     table: a hash table of the keys, an i64 tensor of rank 1.  It is the result of `string_table`.
     Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
-    Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it finds
-    that the table belongs to other keys.
+    Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if a lookup
+    reaches a slot with an invalid index, or finds neither the string nor a free slot.
     Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)

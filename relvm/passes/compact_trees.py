@@ -20,7 +20,8 @@ class _Nodes:
     """The nodes of `tree_ensemble`, decoded.
 
     thresholds: the threshold of each node, or the payload of a leaf, with the dtype of the features.
-    columns: the index in the table of columns.   offsets: the distance of the second successor, 0 for a leaf.
+    columns: for each node, an index in the table of columns.
+    offsets: for each node, the distance to its second successor, or 0 for a leaf.
     """
 
     thresholds: np.ndarray
@@ -31,7 +32,7 @@ class _Nodes:
 def compact_trees(call: OpCall) -> Expr:
     """Return `tree_ensemble_compact` with the tables of a call of `tree_ensemble`.
 
-    Return the call itself if a table is no constant or contains an invalid number.
+    Return the call itself if a table is not constant or contains an invalid number.
     """
     x, *tables = call.args
     given = [table.value for table in tables if isinstance(table, Constant)]

@@ -133,7 +133,7 @@ class Executable(Displayed):
     were built, as with loading a file.  On other machines, unpickling raises RelvmUnsupportedError.  To send such an
     executable to another machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
 
-    Made by `Executable.from_program`, `from_bytes` and `open`.
+    Use `Executable.from_program`, `from_bytes` or `open` to create one.
 
     Attributes
     ----------

@@ -37,6 +37,13 @@ EQUIVALENT = {
     "read_constant: never: record->rank > INT32_MAX": "the dimensions would take 16 GB",
     "rvm_constants_read: never: counts[0] > INT32_MAX": "the table would take 64 GB",
     "check_instruction: always: size": "each instruction with a buffer states the bytes of an element",
+    "read_sections: always: !RVM_IS_SELECTIVE": "the tests use the whole runtime",
+    "read_kernels: always: !RVM_IS_SELECTIVE": "the tests use the whole runtime",
+    "read_tensor: always: !RVM_IS_SELECTIVE": "the tests use the whole runtime",
+    "read_functions: without: index_names(executable, error)": "only a selective library returns there",
+    "rvm_executable_load_own: without: load(bytes, size_bytes, NULL, executable, error)": (
+        "only a selective library contains the function"
+    ),
 }
 
 SHARE = 10  # one of this many mutants is run; another sample is drawn if the mutants change

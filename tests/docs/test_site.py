@@ -224,13 +224,13 @@ def described(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def parameters(documented: Any) -> list[str]:
     """Return the parameters that callers pass.
 
-    A class whose docstring contains "Made by" is not called by users, so it has none.  Derived fields of a dataclass
-    are not passed.
+    A class whose docstring says "Use ... to create one" is not called by users, so it has none.  Derived fields of a
+    dataclass are not passed.
     """
     if isinstance(documented, property) or inspect.ismethoddescriptor(documented) or not callable(documented):
         return []
     if inspect.isclass(documented):
-        if issubclass(documented, enum.Enum) or re.search(r"\bMade by\b", documented.__doc__ or ""):
+        if issubclass(documented, enum.Enum) or re.search(r"\bUse .* to create one\.", documented.__doc__ or ""):
             return []
         if dataclasses.is_dataclass(documented):
             return [f.name for f in dataclasses.fields(documented) if f.init and not f.metadata.get("derived")]

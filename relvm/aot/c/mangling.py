@@ -1,4 +1,4 @@
-"""C names of the symbols of an export.  All of them start with the name of the model."""
+"""C names of the functions, kernels and constants of an export.  All of them start with the name of the model."""
 
 from __future__ import annotations
 

@@ -310,8 +310,8 @@ class _Lowering:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
 
         If the size has no bound, refuse the storage.  If other constructs were refused before, the missing bound may be
-        only a consequence, unless the size depends on nothing but the sizes of the entry.  In this case, raise Refused
-        without adding a reason.
+        only a consequence of them, and Refused is raised without adding a reason.  This does not apply to a size that
+        depends only on sizes of the entry.
 
         head: the section in which the function begins.
         """

@@ -172,8 +172,8 @@ class AotProgram(Displayed):
             `path` is not a path.
         RelvmFileError
             A file or folder cannot be written.
-        RelvmUnsupportedError
-            A trial is given for the hosted runtime.
+        RelvmUnsupportedError, RelvmShapeError, RelvmArgumentError
+            As for `files`.
         """
         expect_path("path", path)
         files = self.files(trial, package=package)
@@ -206,6 +206,8 @@ def build(
 
     Raises
     ------
+    RelvmNameError
+        There is no function `entry`.
     RelvmUnsupportedError
         The program needs the VM.  The message contains the location and the reason.
     RelvmMemoryError

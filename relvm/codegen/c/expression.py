@@ -172,7 +172,7 @@ def conversion(operand: CExpression, source: DType, target: DType) -> CExpressio
 
 
 def _plain_conversion(operand: CExpression, source: DType, target: DType) -> CExpression:
-    """Convert to `target`, a dtype with which C can compute."""
+    """Return an operand of dtype `source`, converted to `target`, a dtype with which C can compute."""
     if source.is_narrow_float:
         operand, source = call(f"rvm_f32_of_{source}", operand), F32
     elif source.is_integer and source.bits < 8:

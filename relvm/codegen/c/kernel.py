@@ -85,7 +85,8 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
 def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | None]]:
     """Return the lines of C that `print_kernel` joins, each with the statement that it is printed from.
 
-    The statement is None for the comment, the signature, and the code that reads and checks the arguments.
+    The statement is None for all lines around the body of the kernel, such as the comment, the signature, and the code
+    that reads and checks the arguments.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)

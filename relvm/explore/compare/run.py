@@ -65,7 +65,8 @@ def compare(
     Parameters
     ----------
     model
-        A module, the path of a .relvm file, or an ONNX model: a path, the bytes of a file, or an onnx.ModelProto.
+        A module, the path of a .relvm, .mlir or .pt2 file, or an ONNX model: a path, the bytes of a file, or an
+        onnx.ModelProto.
     inputs
         Arrays and scalars.  The default is random inputs, in which a symbolic dimension has the largest size that
         `dims` allows, or 1 if `dims` does not name the dimension.
@@ -95,9 +96,9 @@ def compare(
     RelvmArgumentError
         `modes` contains an unknown mode, a mode twice or fewer than two modes, or begins with "onnxruntime";
         `tolerance` is not a number or is negative; the number of inputs is wrong; no random value can be generated for
-        an input; or both `dims` and inputs are given for a module or a .relvm file.
+        an input; or both `dims` and inputs are given for a model that is not an ONNX model.
     RelvmFormatError
-        The file is not an ONNX model.
+        The file is not a model.
     RelvmNameError
         The module has no such public function; no input has a dimension named in `dims`; or, in the mode "reference",
         the program calls a packed function.

@@ -52,12 +52,13 @@ class Debugger(Displayed):
     Parameters
     ----------
     program
-        A module or the path of an .onnx or .relvm file, which is built with debug=True; or an executable or its path.
-        If an executable was built without debug=True, it has no source locations, and its native functions do not stop.
+        A module or the path of an .onnx, .relvm, .mlir or .pt2 file, which is built with debug=True; or an executable
+        or its path.  If an executable was built without debug=True, it has no source locations, and its native
+        functions do not stop.
     exec_mode, target, fused
         Build options, as for `vm.build` and with its defaults.  Not allowed if `program` is an executable.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+        Sizes of symbolic dimensions of an ONNX model or a .pt2 file, as for `from_onnx` and `from_pt2`.
     trust_native
         Whether to load native code that was not compiled on this machine.
     machine_options
@@ -67,7 +68,8 @@ class Debugger(Displayed):
     ------
     RelvmArgumentError
         `exec_mode`, `target`, `fused` or `dims` is given for an executable, which is already built; `dims` is given for
-        a module or a .relvm file, whose source states the sizes; or the executable was built with exec_mode="auto".
+        a module or for a .relvm or .mlir file, whose source states the sizes; or the executable was built with
+        exec_mode="auto".
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 

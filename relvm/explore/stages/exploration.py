@@ -177,7 +177,7 @@ def explore(
     Parameters
     ----------
     model
-        A module, or the path of an .onnx or .relvm file.
+        A module, or the path of an .onnx, .relvm, .mlir or .pt2 file.
     exec_mode
         "bytecode" or "compiled": whether the generated code of functions is shown as bytecode or as C.
     target
@@ -185,7 +185,7 @@ def explore(
     fused
         Whether operators are fused into kernels.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+        Sizes of symbolic dimensions of an ONNX model or a .pt2 file, as for `from_onnx` and `from_pt2`.
     without
         Names of optional passes to leave out, such as "cse".  The results of the program are the same without them, up
         to rounding.
@@ -199,9 +199,9 @@ def explore(
     ------
     RelvmArgumentError
         The mode or target is unknown, `without` contains something other than an optional pass, or `dims` is given for
-        a module or a .relvm file, which state their sizes themselves.
+        a module or for a .relvm or .mlir file, which state their sizes themselves.
     RelvmFormatError
-        The file is neither an .onnx nor a .relvm file.
+        The file is none of these.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)

@@ -148,7 +148,7 @@ _LARGE_FROM = 5.0
 
 
 def bessel_j0(emit: Emit, x: Expr) -> Expr:
-    """The Bessel function J0 of the first kind."""
+    """Return the Bessel function J0 of the first kind."""
     x = emit(ops.abs(x))
     square = emit(ops.multiply(x, x))
     ratio = ops.divide(horner(emit, square, _J0_RP), horner(emit, square, (1.0, *_J0_RQ)))
@@ -157,7 +157,7 @@ def bessel_j0(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_j1(emit: Emit, x: Expr) -> Expr:
-    """The Bessel function J1 of the first kind."""
+    """Return the Bessel function J1 of the first kind."""
     size = emit(ops.abs(x))
     square = emit(ops.multiply(x, x))
     ratio = ops.divide(horner(emit, square, _J1_RP), horner(emit, square, (1.0, *_J1_RQ)))
@@ -167,7 +167,7 @@ def bessel_j1(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_y0(emit: Emit, x: Expr) -> Expr:
-    """The Bessel function Y0 of the second kind."""
+    """Return the Bessel function Y0 of the second kind."""
     square = emit(ops.multiply(x, x))
     ratio = ops.divide(horner(emit, square, _Y0_YP), horner(emit, square, (1.0, *_Y0_YQ)))
     near = ops.add(ratio, ops.multiply(ops.multiply(ops.log(x), bessel_j0(emit, x)), 2 / math.pi))
@@ -175,7 +175,7 @@ def bessel_y0(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_y1(emit: Emit, x: Expr) -> Expr:
-    """The Bessel function Y1 of the second kind."""
+    """Return the Bessel function Y1 of the second kind."""
     square = emit(ops.multiply(x, x))
     ratio = ops.divide(horner(emit, square, _Y1_YP), horner(emit, square, (1.0, *_Y1_YQ)))
     logarithm = ops.subtract(ops.multiply(bessel_j1(emit, x), ops.log(x)), ops.reciprocal(x))
@@ -184,7 +184,7 @@ def bessel_y1(emit: Emit, x: Expr) -> Expr:
 
 
 def _far(emit: Emit, x: Expr, order: int) -> tuple[Expr, Expr]:
-    """Return J and Y of large numbers, by their amplitude and phase."""
+    """Return the Bessel functions J and Y of an order for x > 5, by their amplitude and phase."""
     pp, pq, qp, qq = _PAIRS[order]
     w = emit(ops.divide(_LARGE_FROM, x))
     z = emit(ops.multiply(w, w))
@@ -199,12 +199,12 @@ def _far(emit: Emit, x: Expr, order: int) -> tuple[Expr, Expr]:
 
 
 def _of_positive(x: Expr, value: Expr, pole: float) -> Expr:
-    """Return the values of a function that is defined for positive numbers, with a pole at 0."""
+    """Return `value` where x is positive, `pole` where x is 0, and NaN elsewhere."""
     return ops.where(ops.greater(x, 0.0), value, ops.where(ops.equal(x, 0.0), pole, ops.multiply(x, math.nan)))
 
 
 def bessel_k0e(emit: Emit, x: Expr) -> Expr:
-    """exp(x) * K0(x), for the modified Bessel function K0 of the second kind."""
+    """Return exp(x) * K0(x), for the modified Bessel function K0 of the second kind."""
     i0 = ops.multiply(bessel_i0e(emit, x), ops.exp(x))
     near = chebyshev(emit, emit(ops.subtract(ops.multiply(x, x), 2.0)), _K0_A)
     near = ops.subtract(near, ops.multiply(ops.log(ops.multiply(x, 0.5)), i0))
@@ -212,7 +212,7 @@ def bessel_k0e(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_k1e(emit: Emit, x: Expr) -> Expr:
-    """exp(x) * K1(x), for the modified Bessel function K1 of the second kind."""
+    """Return exp(x) * K1(x), for the modified Bessel function K1 of the second kind."""
     i1 = ops.multiply(bessel_i1e(emit, x), ops.exp(x))
     near = ops.divide(chebyshev(emit, emit(ops.subtract(ops.multiply(x, x), 2.0)), _K1_A), x)
     near = ops.add(ops.multiply(ops.log(ops.multiply(x, 0.5)), i1), near)
@@ -230,7 +230,7 @@ def _second_kind(emit: Emit, x: Expr, near: Expr, coefficients: Sequence[float])
 
 
 def airy_ai(emit: Emit, x: Expr) -> Expr:
-    """The Airy function Ai; NaN at infinities, as in PyTorch."""
+    """Return the Airy function Ai, which is NaN at infinities, as in PyTorch."""
     root = emit(ops.sqrt(ops.abs(x)))
     zeta = emit(ops.multiply(ops.multiply(ops.abs(x), root), 2 / 3))
     z = emit(ops.reciprocal(zeta))

@@ -29,7 +29,10 @@ Parts = list[Expr]
 def eigh(
     importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool, has_vectors: bool
 ) -> tuple[Expr, Parts, Expr]:
-    """Return the eigenvalues, the eigenvectors, if any, and the failures of `hermitian_kernel`."""
+    """Return the results of `hermitian_kernel`: the eigenvalues, the eigenvectors, and the numbers of missing
+    eigenvalues.
+
+    Without `has_vectors`, the list of the eigenvectors is empty."""
     matrix = _matrices(importer, matrix, is_square=True)
     name = importer.unique_name("eigh")
     found = hermitian_kernel(name, _types(matrix), is_lower=is_lower, has_vectors=has_vectors)
@@ -40,7 +43,8 @@ def eigh(
 def svd(
     importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool, is_full: bool
 ) -> tuple[Expr, Parts, Parts, Expr]:
-    """Return the singular values, U and V*, and the failures of `singular_value_kernel`.
+    """Return the results of `singular_value_kernel`: the singular values, U, V*, and the numbers of missing singular
+    values.
 
     U and V* are lists of the parts of a complex matrix, or of one matrix.  Without `has_vectors`, they are empty.
     """
@@ -56,7 +60,9 @@ def svd(
 
 
 def schur(importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool) -> tuple[Parts, Parts, Parts, Expr]:
-    """Return T, Z, if it is computed, the two parts of the eigenvalues, and the failures of `schur_kernel`."""
+    """Return the results of `schur_kernel`: T, Z, the eigenvalues, and the numbers of missing eigenvalues.
+
+    Without `has_vectors`, the list for Z is empty."""
     matrix = _matrices(importer, matrix, is_square=True)
     found = schur_kernel(importer.unique_name("schur"), _types(matrix), has_vectors=has_vectors)
     *results, failures = _decomposed(importer, found, matrix)
@@ -67,9 +73,10 @@ def schur(importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool)
 def eig(
     importer: ModuleContext, matrix: Sequence[Expr], *, has_left: bool, has_right: bool
 ) -> tuple[Parts, Parts, Parts, Expr]:
-    """Return the eigenvalues, the left and the right eigenvectors, if any, and the failures of `eigenvector_kernel`.
+    """Return the results of `eigenvector_kernel`, the last of which are the numbers of missing eigenvalues.
 
-    All of them have two parts, except the failures.
+    The others are the eigenvalues, the left and the right eigenvectors, each as a real and an imaginary part.  The list
+    is empty for eigenvectors that are not computed.
     """
     matrix = _matrices(importer, matrix, is_square=True)
     found = eigenvector_kernel(importer.unique_name("eig"), _types(matrix), has_left=has_left, has_right=has_right)
@@ -87,7 +94,9 @@ def hessenberg(importer: ModuleContext, matrix: Sequence[Expr]) -> tuple[Parts, 
 
 
 def tridiagonal(importer: ModuleContext, matrix: Sequence[Expr], *, is_lower: bool) -> tuple[Parts, Expr, Expr, Parts]:
-    """Return the packed matrix, the diagonal, the elements beside it and the factors of `tridiagonal_kernel`."""
+    """Return the results of `tridiagonal_kernel`: the packed matrix, the diagonal, the elements beside it, and the
+    factors.
+    """
     matrix = _matrices(importer, matrix, is_square=True)
     found = tridiagonal_kernel(importer.unique_name("tridiagonal"), _types(matrix), is_lower=is_lower)
     results = _decomposed(importer, found, matrix)

@@ -52,8 +52,8 @@ _Place = Sequence[Scalar]
 def hessenberg_kernel(name: str, matrix: Sequence[TensorType]) -> Decomposition:
     """Return the kernel of the Hessenberg form of square matrices, in the last two axes.
 
-    Its results are packed as in LAPACK: the Hessenberg matrix, with the reflections below it, without their first
-    element, which is 1, and the factors of the reflections.
+    It has two results, as in LAPACK.  The first is the Hessenberg matrix.  Below it are the vectors of the reflections,
+    without their first element, which is 1.  The second result contains the factors (tau) of the reflections.
 
     matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
 
@@ -83,9 +83,9 @@ def hessenberg_kernel(name: str, matrix: Sequence[TensorType]) -> Decomposition:
 
 
 def _reduce_to_hessenberg(k: KernelBuilder, a: _Parts, place: _Place, memory: tuple[_Parts, _Parts, _Parts]) -> None:
-    """Reduce a matrix to Hessenberg form, with the reflections below it.
+    """Reduce a matrix to Hessenberg form in place.  The vectors of the reflections are stored below it.
 
-    memory: the vector of a reflection, sums of columns, and the factors of all reflections.
+    memory: buffers for the vector of a reflection, for sums of columns, and for the factors of all reflections.
     """
     v, sums, taus = memory
     count = size(a[0].shape[-1])
@@ -102,8 +102,8 @@ def schur_kernel(name: str, matrix: Sequence[TensorType], *, has_vectors: bool) 
     """Return the kernel of the Schur decomposition Z T Z* of square matrices, in the last two axes.
 
     Its results are T, Z if `has_vectors`, the eigenvalues, and for each matrix the number of eigenvalues that were not
-    found (i64).  The eigenvalues have two parts.  T of a real matrix is real.  It has a block of two rows on the
-    diagonal for each conjugate pair of eigenvalues, with equal diagonal elements.
+    found (i64).  The eigenvalues have a real and an imaginary part.  T of a real matrix is real.  It has a block of two
+    rows on the diagonal for each conjugate pair of eigenvalues, with equal diagonal elements.
 
     matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
 
@@ -148,7 +148,8 @@ def _compute_schur(
 ) -> None:
     """Compute the Schur form of a matrix in place, and its eigenvalues.
 
-    rows: gets Z, transposed, or nothing.   memory: that of `_reduce_to_hessenberg`.
+    rows: the buffers for the transpose of Z, or an empty sequence if Z is not computed.
+    memory: as for `_reduce_to_hessenberg`.
     """
     v, _, taus = memory
     count = size(t[0].shape[-1])
@@ -201,7 +202,8 @@ def _finish_real(
 ) -> None:
     """Take the eigenvalues of a block of one or two rows, or apply one QR iteration to a larger one.
 
-    last: the last row of the matrix whose eigenvalues are not known.
+    block: the first and the last row of the block.
+    last: the variable that contains the index of the last row whose eigenvalue is not known yet.
     tries: the number of iterations since the last eigenvalue was found.
     """
     low, high = block
@@ -223,7 +225,9 @@ def _finish_real(
 def _turn_real(
     k: KernelBuilder, place: _Place, t: Buffer, rows: _Parts, pair: tuple[Scalar, Scalar], turn: tuple[Scalar, Scalar]
 ) -> None:
-    """Apply the similarity transform of a rotation of two rows."""
+    """Apply the similarity transform of a rotation of two rows.
+
+    pair: the indices of the rows.   turn: the cosine and the sine of the angle."""
     count = size(t.shape[-1])
     first, second = pair
     c, s = turn
@@ -245,7 +249,7 @@ def _turn_real(
 def _split_block(
     k: KernelBuilder, place: _Place, t: Buffer, rows: _Parts, values: _Parts, pair: tuple[Scalar, Scalar]
 ) -> None:
-    """Bring a diagonal block of two rows into the form of a Schur decomposition, and store its eigenvalues."""
+    """Bring a diagonal block of two rows into the form of a Schur decomposition, and store the block's eigenvalues."""
     first, second = pair
     a, b, c, d = (k.let("part", t[(*place, i, j)]) for i in pair for j in pair)
     p = k.let("p", (a - d) * 0.5)
@@ -432,7 +436,7 @@ def _finish_complex(
 
 
 def _wilkinson_shift(k: KernelBuilder, corner: Sequence[Number]) -> list[Scalar]:
-    """Return the eigenvalue of a matrix of two rows that is nearest to its last element."""
+    """Return the eigenvalue of a 2 x 2 matrix that is nearest to the last element of the matrix."""
     a, b, c, d = corner
     u = named(k, "u", product(k, b, c))
     half = named(k, "half", scaled(difference(a, d), Literal(0.5, F64)))
@@ -448,7 +452,7 @@ def _wilkinson_shift(k: KernelBuilder, corner: Sequence[Number]) -> list[Scalar]
 
 
 def _complex_root(k: KernelBuilder, x: Number) -> list[Scalar]:
-    """Return the square root whose real part is not negative."""
+    """Return the square root of a complex number whose real part is not negative."""
     x = named(k, "x", x)
     length = k.let("length", hypotenuse(x[0], x[1]))
     whole = k.let("whole", square_root((length + magnitude(x[0])) * 0.5))
@@ -509,10 +513,11 @@ def turn_complex(
 def eigenvector_kernel(name: str, matrix: Sequence[TensorType], *, has_left: bool, has_right: bool) -> Decomposition:
     """Return the kernel for the eigenvalues and eigenvectors of square matrices, in the last two axes.
 
-    Its results are the eigenvalues, the left and the right eigenvectors as columns, if there are any, each with two
-    parts, and for each matrix the number of eigenvalues that were not found (i64).  An eigenvector has the norm 1, and
-    its largest element is real.  Those of a real eigenvalue of a real matrix are real, and those of a conjugate pair
-    are conjugate.
+    Its results are the eigenvalues, the left eigenvectors if `has_left`, the right eigenvectors if `has_right`, and for
+    each matrix the number of eigenvalues that were not found (i64).  Eigenvalues and eigenvectors have a real and an
+    imaginary part.  Eigenvectors are the columns of a matrix.  An eigenvector has the norm 1, and its largest element
+    is real.  In a real matrix, the eigenvectors of a real eigenvalue are real, and those of a conjugate pair of
+    eigenvalues are conjugate.
 
     matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
 
@@ -584,7 +589,8 @@ def _solve(
 ) -> None:
     """Compute an eigenvector of a triangular matrix.
 
-    problem: the number of the eigenvalue, and the least divisor, which replaces smaller ones.
+    value: the eigenvalue.
+    problem: the index of the eigenvalue, and the least divisor, which replaces smaller ones.
     """
     number, least = problem
     count = size(t[0].shape[-1])
@@ -624,7 +630,9 @@ def _store_vector(
 ) -> None:
     """Multiply an eigenvector of the triangular matrix by Z, normalize it and store it as a column.
 
-    memory: the eigenvector, and memory for the product.   is_real: whether the matrix is real.
+    memory: the buffers of the eigenvector, and buffers for the product.
+    value, number: the eigenvalue and its index.
+    is_real: whether the matrix is real.
     """
     x, y = memory
     count = size(rows[0].shape[-1])

@@ -66,7 +66,9 @@ def roots_of_unity(turns: np.ndarray, length: int) -> np.ndarray:
 def _transform(
     importer: KernelContext, real: Expr, imaginary: Expr | None, length: int, sign: int, scale: float
 ) -> Complex:
-    """Return the transform of the last axis in the direction of `sign`, multiplied by a factor."""
+    """Return the transform of the last axis, multiplied by `scale`.
+
+    sign: the sign of the angles: -1 for the transform, 1 for its inverse."""
     factors = _factors(length)
     if max(factors, default=1) > _LARGEST_PRIME:
         return _convolved(importer, real, imaginary, length, sign, scale)
@@ -82,7 +84,7 @@ def _transform(
 
 
 def _factors(length: int) -> list[int]:
-    """Return the factors of the passes, in order: large primes, then 5, 4, 3 and 2."""
+    """Return the factor of each pass, in order: primes above 5, then 5, 4, 3 and 2."""
     found, factor = [], 4
     while length > 1:
         if factor * factor > length and factor > 4:
@@ -100,11 +102,11 @@ def _stockham_kernel(
 ) -> KernelDef:
     """Return the kernel of the transforms of rows.
 
-    Its inputs are one or two parts of the rows, and those of the powers of the root of unity.  Its outputs are the two
-    parts of the result, and memory for a row.
+    Its inputs are the real part of the rows, the imaginary part if there is one, and both parts of the powers of the
+    root of unity.  Its outputs are the two parts of the result, and memory for a row.
 
     types: the types of the parts of the rows.
-    factors: the factors of the length, of the passes in order.
+    factors: the factor of each pass, in order.  Their product is the length.
     sign: the sign of the angle of the root of unity.
     scale: a factor of the result.
     """

@@ -15,8 +15,9 @@ def grouped_product_kernel(name: str, x: TensorType, matrices: TensorType, ends:
 
     Its result has the shape (m, n).  Rows behind the last group are 0.
 
-    x: the rows, (m, k).   matrices: one for each group, (groups, k, n), of the dtype of x.
-    ends: the row at which each group ends, (groups,), integers.
+    x: the type of the rows, of shape (m, k).
+    matrices: the type of the matrices, one for each group, of shape (groups, k, n) and the dtype of x.
+    ends: the type of a vector of integers: for each group, the index of the row behind its last one.
     """
     k = KernelBuilder()
     rows, factors, limits = buffer("x", x), buffer("matrices", matrices), buffer("ends", ends)

@@ -66,7 +66,7 @@ def incomplete_gamma_kernel(name: str, type_: TensorType, *, is_upper: bool) -> 
 
 
 def _series(k: KernelBuilder, a: Scalar, x: Scalar, count: Scalar) -> Scalar:
-    """Return the sum of x^n / (a (a + 1) ... (a + n))."""
+    """Return the sum of x^n / (a (a + 1) ... (a + n)) over n from 0 to `count`."""
     term = k.variable("term", _f64(1) / a)
     total = k.variable("total", term)
     with k.loop(count, name="n") as n:
@@ -76,7 +76,7 @@ def _series(k: KernelBuilder, a: Scalar, x: Scalar, count: Scalar) -> Scalar:
 
 
 def _fraction(k: KernelBuilder, a: Scalar, x: Scalar, count: Scalar) -> Scalar:
-    """Return the continued fraction of the upper function, by Lentz's method."""
+    """Return `count` steps of the continued fraction for the upper function, by Lentz's method."""
 
     def away_from_zero(value: Scalar) -> Scalar:
         return select(_call("abs", value) < _f64(_TINY), _f64(_TINY), value)
@@ -98,7 +98,7 @@ def _fraction(k: KernelBuilder, a: Scalar, x: Scalar, count: Scalar) -> Scalar:
 
 
 def _expansion(k: KernelBuilder, a: Scalar, x: Scalar, *, is_upper: bool) -> Scalar:
-    """Return the function for large a."""
+    """Return P(a, x), or Q(a, x) if `is_upper`, for large a."""
     mu = k.let("mu", (x - a) / a)
     powers = _f64(2 / 3) - mu * (_f64(1 / 2) - mu * (_f64(2 / 5) - mu * _f64(1 / 3)))
     is_near = k.let("is_near", _call("abs", mu) < _f64(1e-3))

@@ -221,7 +221,7 @@ def scatter_kernel(
 ) -> KernelDef:
     """Return the kernel of a scatter: copies of `xs` in which elements are combined with updates.
 
-    An update whose position is outside is ignored.  Updates are applied in row-major order.
+    An update whose position is outside of the operands is ignored.  Updates are applied in row-major order.
 
     combine: computes new elements from the elements of all operands, then those of all updates.
 

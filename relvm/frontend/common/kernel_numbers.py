@@ -162,11 +162,11 @@ def eliminate(
 ) -> Reflection:
     """Return the reflection that eliminates the elements of a vector behind its first one.
 
-    Its vector, without the first element, replaces these elements.  If the squares of the elements would overflow or
-    underflow, the vector is divided by its greatest element first.
+    The vector of the reflection, without the first element, replaces these elements.  If the squares of the elements
+    would overflow or underflow, the vector is divided by its greatest element first.
 
-    at: returns the place in `matrix` of the element with a number.
-    first, stop: the number of the first element, and the number behind the last one.
+    at(i): returns the indices in `matrix` of element i of the vector.
+    first, stop: the vector consists of the elements [first, stop).
     conjugates: whether the vector consists of the conjugates of the elements of `matrix`.
 
     Notes
@@ -325,7 +325,7 @@ def reflect_columns(
     tau: Number,
     sums: Sequence[Buffer],
 ) -> None:
-    """Replace the columns x, from the number `columns` on, by x - tau (v* x) v.
+    """Replace the columns x, from index `columns` on, by x - tau (v* x) v.
 
     vector: v, of which the elements from `start` on are used.   sums: memory for a number for each column.
     """

@@ -106,8 +106,8 @@ def cholesky_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) 
     positive definite.
 
     matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
-    is_lower: read the lower triangle, and return L with L L* = a.  Otherwise read the upper triangle, and return U with
-        U* U = a.
+    is_lower: whether to read the lower triangle, and return L with L L* = a.  Otherwise, the kernel reads the upper
+    triangle, and returns U with U* U = a.
 
     Notes
     -----
@@ -185,9 +185,9 @@ def _eliminate_step(
 def pivoted_householder_kernel(name: str, matrix: Sequence[TensorType], pivots: TensorType) -> KernelDef:
     """Return the kernel of a QR decomposition by Householder reflections that exchanges columns.
 
-    The results are those of `householder_kernel` for the matrix with its columns in another order, and this order,
-    counted from 1, before the factors.  The columns whose input pivots are not 0 come first.  Then each step takes a
-    column of the greatest norm.
+    The results are a packed matrix, the order of the columns, and the factors.  The packed matrix and the factors are
+    those of `householder_kernel` for the matrix with its columns in this order.  Columns are counted from 1.  The
+    columns whose input pivots are not 0 come first.  Then each step takes the remaining column of the greatest norm.
 
     matrix: as for `householder_kernel`.   pivots: the type of a vector of i64, with an element for each column.
 
@@ -412,7 +412,7 @@ def tridiagonal_solve_kernel(
     It eliminates with row exchanges.  Its operands are the elements below the diagonal, of which the first is not read,
     the diagonal, the elements above it, of which the last is not read, and the right sides.  Its results are the
     solution, and for each system the number, counted from 1, of the first row whose pivot is 0, or 0 if there is none
-    (i64).  The others are memory.
+    (i64).  The other outputs are working memory.
 
     diagonals: the types of a diagonal: a float tensor, or the real and the imaginary part of a complex one.
     right_side: the types of the right sides, which are columns.

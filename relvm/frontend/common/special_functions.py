@@ -130,7 +130,7 @@ def horner(emit: Emit, x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def erf_inv(emit: Emit, x: Expr) -> Expr:
-    """The inverse error function, by polynomials in -log(1 - x * x)."""
+    """Return the inverse error function, by polynomials in -log(1 - x * x)."""
     w = emit(ops.negative(ops.log1p(ops.multiply(x, ops.negative(x)))))
     root = emit(ops.sqrt(w))
     if x.element_type == F64:
@@ -158,7 +158,7 @@ def _lanczos(emit: Emit, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
 
 
 def lgamma(emit: Emit, x: Expr) -> Expr:
-    """The logarithm of the absolute value of the gamma function, by Lanczos's approximation."""
+    """Return the logarithm of the absolute value of the gamma function, by Lanczos's approximation."""
     reflects, z, t, log_t, a = _lanczos(emit, x)
     r = ops.multiply(ops.subtract(ops.add(z, 0.5), ops.divide(t, log_t)), log_t)
     lgamma = emit(ops.add(ops.add(r, (math.log(2) + math.log(math.pi)) / 2), ops.log(a)))
@@ -173,7 +173,7 @@ def lgamma(emit: Emit, x: Expr) -> Expr:
 
 
 def erfcx(emit: Emit, x: Expr) -> Expr:
-    """exp(x * x) * erfc(x), of f64."""
+    """Return exp(x * x) * erfc(x).   x: a tensor of f64."""
     square = emit(ops.multiply(x, x))
     z = emit(ops.divide(-0.5, square))
     series: Expr = emit(ops.add(ops.multiply(z, 0.0), 1.0))
@@ -188,7 +188,7 @@ _ERFCX_TERMS = 10
 
 
 def digamma(emit: Emit, x: Expr) -> Expr:
-    """The derivative of the logarithm of the gamma function, by Lanczos's approximation; NaN at its poles."""
+    """Return the derivative of `lgamma`, by Lanczos's approximation.  It is NaN at the poles."""
     reflects, z, t, log_t, a = _lanczos(emit, x)
     slope: Expr = _number(0.0, x)
     for k, coefficient in enumerate(_LANCZOS, 1):
@@ -204,7 +204,7 @@ def digamma(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_i1e(emit: Emit, x: Expr) -> Expr:
-    """exp(-|x|) * I1(x), for the modified Bessel function I1 of the first kind."""
+    """Return exp(-|x|) * I1(x), for the modified Bessel function I1 of the first kind."""
     small: Sequence[float] = _I1E_SMALL
     large: Sequence[float] = _I1E_LARGE
     if x.element_type != F64:
@@ -217,7 +217,7 @@ def bessel_i1e(emit: Emit, x: Expr) -> Expr:
 
 
 def bessel_i0e(emit: Emit, x: Expr) -> Expr:
-    """exp(-|x|) * I0(x), for the modified Bessel function I0 of the first kind."""
+    """Return exp(-|x|) * I0(x), for the modified Bessel function I0 of the first kind."""
     z = emit(ops.abs(x))
     near = chebyshev(emit, emit(ops.subtract(ops.multiply(z, 0.5), 2.0)), _I0E_SMALL)
     ratio = ops.divide(_number(32.0, x), z)
@@ -234,7 +234,7 @@ _ZETA_TERMS = 10  # the number of terms that are added one by one
 
 
 def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
-    """The sum of (q + k) ** -s over k = 0, 1, 2..., for s > 1 and q > 0, by the Euler-Maclaurin formula.
+    """Return the sum of (q + k) ** -s over k = 0, 1, 2..., for s > 1 and q > 0, by the Euler-Maclaurin formula.
 
     Source: Cephes, zeta.c.
     """
@@ -256,7 +256,7 @@ def hurwitz_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
 def zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
     """Return the Hurwitz zeta function of f64 tensors.
 
-    It is infinite at the poles, where q is 0 or a negative integer, and less exact at other negative q.
+    The result is infinite at the poles, where q is 0 or a negative integer, and less exact at other negative q.
     """
     found = emit(hurwitz_zeta(emit, s, q))
     is_whole = ops.equal(q, ops.floor(q))

@@ -72,7 +72,7 @@ def decomposition(kernel: KernelDef, matrix: Sequence[TensorType], memory: Seque
 
 
 def result(name: str, shape: Sequence[AnyDim], parts: int = 1) -> list[Buffer]:
-    """Return the buffers of a result of numbers with so many parts."""
+    """Return the buffers of a result: one for each of the `parts` parts of its numbers."""
     return [Buffer(f"{name}{part}" if parts > 1 else name, F64, tuple(shape), True) for part in range(parts)]
 
 
@@ -93,7 +93,7 @@ def scale_of(k: KernelBuilder, matrix: Sequence[Buffer], place: Sequence[Scalar]
 
 
 def fail_if_nan(k: KernelBuilder, place: Sequence[Scalar], scale: Scalar, failures: Buffer, count: Scalar) -> None:
-    """Store in `failures` that no value was found, if the result of `scale_of` is NaN."""
+    """If `scale`, the result of `scale_of`, is NaN, store in `failures` that all `count` values are missing."""
     with k.branch(scale.ne(scale)):
         k.store(failures, tuple(place), count)
 
@@ -162,8 +162,9 @@ def hermitian_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool,
 def tridiagonal_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) -> Decomposition:
     """Return the kernel of the real tridiagonal form of Hermitian matrices, in the last two axes.
 
-    Its results are packed as in LAPACK: the diagonal, the elements beside it and the reflections in the triangle of the
-    matrix that is read, the diagonal, the elements beside it, and the factors of the reflections.
+    Its results are those of LAPACK: a packed matrix, the diagonal, the elements beside the diagonal, and the factors of
+    the reflections.  The triangle of the packed matrix that is read contains the diagonal, the elements beside it, and
+    the vectors of the reflections.
 
     matrix: the types of an f64 tensor, or of the real and the imaginary part of a complex one.
     is_lower: whether the lower triangle is read, otherwise the upper one.  The rest is returned unchanged.
@@ -227,8 +228,8 @@ def _tridiagonalize(
 
     The reflections are stored below the diagonal, without their first element.
 
-    memory: the vector of a reflection, another vector, and the factors of all reflections.
-    beside: the elements beside the diagonal.
+    memory: buffers for the vector of a reflection, for another vector, and for the factors of all reflections.
+    beside: the buffer for the elements beside the diagonal.
     """
     v, q, taus = memory
     count = size(a[0].shape[-1])
@@ -265,7 +266,8 @@ def _diagonalize_tridiagonal(
 ) -> None:
     """Diagonalize a real symmetric tridiagonal matrix by implicit QL iterations with Wilkinson's shift.
 
-    d, e: the diagonal, and the elements beside it.   rows: a matrix whose rows get the rotations, or nothing.
+    d, e: the diagonal, and the elements beside it.
+    rows: a matrix whose rows are rotated in the same way, or an empty sequence.
     """
     count = size(d.shape[-1])
     with k.branch(count > 0):
@@ -428,7 +430,7 @@ def _bidiagonalize(
     The reflections of columns are stored below the diagonal and those of rows behind the bidiagonal, without their
     first elements.
 
-    memory: the vectors of a reflection of columns and of rows, and sums of columns.
+    memory: buffers for the vectors of a reflection of columns and of rows, and for sums of columns.
     factors: the factors of the reflections of columns and of rows.
     diagonals: the diagonal, and the elements above it.
     """
@@ -470,7 +472,11 @@ def _accumulate(
     factors: tuple[_Parts, _Parts],
     products: tuple[_Parts, _Parts],
 ) -> None:
-    """Multiply the reflections of `_bidiagonalize`: U, transposed, and V*."""
+    """Compute U, transposed, and V*, which are products of the reflections of `_bidiagonalize`.
+
+    memory: buffers for the vectors of a reflection of columns and of rows.
+    factors: the factors of the reflections of columns and of rows.
+    products: the buffers of the results."""
     (v, w), (column_taus, row_taus), (left, right) = memory, factors, products
     columns = size(a[0].shape[-1])
     for matrix in (left, right):
@@ -497,10 +503,11 @@ def _diagonalize_bidiagonal(
     matrices: tuple[_Parts, _Parts],
     failures: Buffer,
 ) -> None:
-    """Diagonalize a real upper bidiagonal matrix by implicit QR iterations.  The result is not negative.
+    """Diagonalize a real upper bidiagonal matrix by implicit QR iterations.  No diagonal element of the result is
+    negative.
 
     diagonals: the diagonal, and the elements above it.
-    matrices: U, transposed, and V*, whose rows get the rotations, or nothing.
+    matrices: U, transposed, and V*, whose rows are rotated in the same way, or empty sequences.
     """
     d, e = diagonals
     _, right = matrices

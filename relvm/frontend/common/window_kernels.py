@@ -85,7 +85,9 @@ class Window:
     padding: tuple[tuple[int, int], ...]
 
     def shape(self, shape: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
-        """Return the number of windows along each axis.  Raise RelvmShapeError if a number is not positive."""
+        """Return the number of windows along each axis.  Raise RelvmShapeError if a size, stride or dilation is below
+        1.
+        """
         for what, values in (("size", self.sizes), ("stride", self.strides), ("dilation", self.dilations)):
             if any(value < 1 for value in values):
                 raise RelvmShapeError(f"a {what} of the window is below 1: {list(values)}")

@@ -71,7 +71,7 @@ def type_of_aval(aval: Any, dims: Dims) -> Type:
 
 
 def constant_of(value: Any, aval: Any) -> Expr:
-    """Return a constant.   aval: its abstract value."""
+    """Return an array of JAX as a constant of the IR.   aval: the abstract value of the array."""
     if is_key(aval.dtype):
         value = import_jax("from_jax").random.key_data(value)
     _, dtype = array_type(aval)

@@ -201,7 +201,7 @@ def _scalar(size: AnyDim) -> Expr:
 
 
 def _row(importer: JaxprContext, x: Expr, at: Expr) -> Expr:
-    """Return x[at].   at: always in bounds."""
+    """Return x[at], for a position `at` that is always in bounds."""
     if isinstance(x.type, TupleType):
         parts = tuple(_row(importer, part, at) for part in importer.fields(x))
         return Tuple(parts, type=TupleType(tuple(part.type for part in parts)))

@@ -121,7 +121,8 @@ def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
     """Return a copy of the node whose inputs are expanded to their common shape.
 
     Return None if no input needs to be expanded, if the inputs cannot be broadcast, or if the shape of an input is
-    unknown.  Also return None for operators other than elementwise operators, Gemm, and those in the tables above.
+    unknown.  Also return None for operators other than elementwise operators, Gemm, and those in the tables of this
+    module, such as `_FACTORS`.
     """
     op = node.proto.op_type
     positions: Sequence[int] = _FACTORS.get(op, range(len(node.inputs)))

@@ -95,11 +95,11 @@ def from_onnx(
     Returns
     -------
     Module
-        A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
-        in `inputs`.  Their names are converted to valid identifiers.  `main` returns the output, or a tuple if there
-        are several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
-        output_groups tells which outputs have nodes in common.  If a node contributes to some but not all outputs, the
-        attribute contains the indices of these outputs as a tuple.
+        A module with one function, `main`.  Its parameters are the graph inputs that have neither an initializer nor a
+        weight, and those in `inputs`.  Their names are converted to valid identifiers.  `main` returns the output, or a
+        tuple if there are several outputs.  The attributes input_names and output_names are the graph's own names.  The
+        attribute output_groups tells which outputs have nodes in common.  If a node contributes to some but not all
+        outputs, the attribute contains the indices of these outputs as a tuple.
 
         A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
         and its values.  ZipMap computes a sequence of maps with the same keys.  Such a sequence is represented by a

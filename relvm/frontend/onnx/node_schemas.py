@@ -23,7 +23,7 @@ _UNBOUNDED = 2**31 - 1  # the onnx package's number for any number of inputs or 
 class FormalInput:
     """An input in a schema.
 
-    name: the name.
+    name: the name of the input.
     type_variable: the type or type variable.
     types: the allowed types, in the notation of ONNX, such as `tensor(float)`.
     kind: "single", "optional", "variadic" (any number of inputs of one type) or "mixed" (any number of inputs of any of
@@ -158,7 +158,7 @@ def _from_row(row: list[Any]) -> NodeSchema:
 
 
 def _from_definition(definition: Any) -> NodeSchema:
-    """Convert an OpSchema of the onnx package."""
+    """Convert an OpSchema of the onnx package to a NodeSchema."""
 
     def kind_of(formal: Any) -> str:
         kind = formal.option.name.lower()

@@ -1,7 +1,8 @@
 """Shape folding: evaluation of shape arithmetic at import time.
 
-A host value is an integer tensor known at import time: a NumPy array of objects, each an int or a symbolic dimension.
-The rules below compute with dimensions as with numbers, because dimensions support Python arithmetic.
+A host value is an integer or bool tensor known at import time: a NumPy array of objects, each an int, a bool or a
+symbolic dimension.  The rules below compute with dimensions as with numbers, because dimensions support Python
+arithmetic.
 """
 
 from __future__ import annotations

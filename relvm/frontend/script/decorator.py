@@ -37,7 +37,7 @@ R = TypeVar("R")
 class Script(ScriptFunction, Generic[P, R]):
     """A function decorated by @script.  Its source is a program of relvm, and never runs as Python.
 
-    Made by `script`.
+    Use `script` to create one.
     """
 
     def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
@@ -111,7 +111,8 @@ def script(target: type[Any]) -> Module: ...  # type: ignore[overload-overlap]  
 @overload
 def script(target: Callable[P, R]) -> Script[P, R]: ...
 def script(target: Any) -> Script | Module:
-    """Declare a Python function, or all functions of a class, to be relvm functions.  Used as the decorator `@script`.
+    """Declare a Python function, or all functions of a class, to be relvm functions.  `script` is used as a decorator,
+    `@script`.
 
     The source of such a function is translated to the IR, so it may use only the supported subset of Python.
 

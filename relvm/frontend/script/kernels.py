@@ -27,7 +27,7 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A function decorated by @kernel.  Made by `kernel`.
+    """A function decorated by @kernel.  Use `kernel` to create one.
 
     A parameter is an output if the function assigns to its elements, unless the parameter is annotated as inout.  Only
     scripts can call the kernel.  `python` is the Python function, which computes the same on NumPy arrays, but slowly.

@@ -129,7 +129,7 @@ class SourceReader:
     def runtime_position(self, node: Located) -> str:
         """Return the name of the file, the line and the function, for an error at run time.
 
-        It has no folder, because it becomes part of the program.
+        The name of the file is without its folder, because the error message becomes part of the program.
         """
         return f"{os.path.basename(self.function.source.name)}:{node.lineno}: {self.function.name}"
 
@@ -310,7 +310,8 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
 def result_size_bound(op: ast.AST, values: list[Value]) -> int:
     """Return an upper bound on the size of the result of a Python operation: its bits, items or characters.
 
-    Return 0 if the result cannot be larger than the operands.  This bound prevents operations such as 10**10**10.
+    Return 0 if the result cannot be larger than the operands.  An operation such as 10**10**10 is rejected because of
+    this bound.
 
     op: the operator.   values: the operands.
     """

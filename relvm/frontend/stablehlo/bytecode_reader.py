@@ -164,7 +164,7 @@ class BytecodeReader:
             self.strings.append(text[:-1])
 
     def string_of(self, c: ByteCursor) -> str:
-        """Read the number of a string, and return the string."""
+        """Read the index of a string, and return the string."""
         at, number = c.at, c.varint()
         if number >= len(self.strings):
             c.fail(f"string {number} does not exist", at)
@@ -217,11 +217,11 @@ class BytecodeReader:
         self.properties = c.items("properties", lambda: c.part(c.varint()))
 
     def attribute_of(self, c: ByteCursor) -> Any:
-        """Read the number of an attribute, and return the attribute."""
+        """Read the index of an attribute, and return the attribute."""
         return self._decoded(c, "attribute", self.attributes, self._known_attributes, self._attribute)
 
     def type_of(self, c: ByteCursor) -> AnyType:
-        """Read the number of a type, and return the type."""
+        """Read the index of a type, and return the type."""
         return self._decoded(c, "type", self.types, self._known_types, self._type)
 
     def _decoded(
@@ -301,7 +301,7 @@ class BytecodeReader:
         return Value(type_)
 
     def _type_number(self, number: int, at: int, c: ByteCursor) -> AnyType:
-        """Return the type with the number `number`.   at: the position of the number in the file, for messages."""
+        """Return the type at index `number`.   at: the position of the index in the file, for messages."""
         if number not in self._known_types:
             dialect, is_custom, part = self.types[number]
             self._depth += 1
@@ -314,7 +314,9 @@ class BytecodeReader:
         return self._known_types[number]
 
     def _skip_use_lists(self, c: ByteCursor, values: int) -> None:
-        """Skip the use-list orders of results or arguments, which MLIR stores optionally.   values: their number."""
+        """Skip the use-list orders of results or arguments, which MLIR stores optionally.
+
+        values: the number of these results or arguments."""
         for _ in range(c.count("use lists") if values > 1 else 1):
             if values > 1:
                 c.varint()

@@ -81,7 +81,10 @@ class ImportContext(ModuleContext):
         return self.emit(ops.broadcast_to(tensor, Shape(shape)))
 
     def type_of(self, type_: AnyType, stem: str = "") -> Type:
-        """Return the type of a value.   stem: the beginning of the names of dimension variables, for a parameter."""
+        """Return the type of a value.
+
+        stem: for a parameter, the beginning of the names of the variables for its unknown dimensions.  For other
+        values, it is empty, and a type with unknown dimensions has no shape."""
         if isinstance(type_, TupleOf):
             return TupleType(tuple(self.type_of(item, stem) for item in type_.items))
         if isinstance(type_, Tensor) and isinstance(type_.element, ElementType) and type_.element.is_complex:

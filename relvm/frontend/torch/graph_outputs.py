@@ -21,7 +21,7 @@ class OutputPlan:
     orders: for each result of the program, the order of the axes that the output has in memory, or None if it is
         row-major.  The program returns the result with its axes in this order.
     views: a function that computes all views from the arguments followed by the results, or None without views.
-    outputs: for each output, (0, number of the result), (1, number of the view), or (2, constant).
+    outputs: for each output, (0, index of the result), (1, index of the view), or (2, constant).
     """
 
     orders: tuple[tuple[int, ...] | None, ...]

@@ -30,7 +30,7 @@ def read_program(
 
     model: as for `from_pt2`.
     name: the name of the program in messages, if `model` is not a path.
-    function: the name of the program in the archive, or None for "model", or the only one.
+    function: the name of the program in the archive.  None selects the program "model", or else the only program.
     The errors are those of `from_pt2`.
     """
     if isinstance(model, bytes | bytearray | memoryview):

@@ -269,7 +269,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def axes_of(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Return axes as sorted numbers.  None and an empty list stand for all axes."""
+    """Return axes as sorted indices in [0, rank).  None and an empty list stand for all axes."""
     if axes is None or (not isinstance(axes, int) and not axes):
         return tuple(range(rank))
     axes = (axes,) if isinstance(axes, int) else axes

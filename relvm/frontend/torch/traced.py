@@ -1,4 +1,4 @@
-"""Import of PyTorch modules and exported programs in memory.  Only this file needs PyTorch."""
+"""Import of PyTorch modules and exported programs in memory.  This needs PyTorch."""
 
 from __future__ import annotations
 

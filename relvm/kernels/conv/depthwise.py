@@ -61,7 +61,7 @@ class _BlockLayout:
         self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
 
     def rows_of_block(self, pitch: int) -> int:
-        """Return the number of output rows of a block, at most, if the rows of a plane are `pitch` elements apart."""
+        """Return the maximum number of output rows of a block, if the rows of a plane are `pitch` elements apart."""
         planes = self.channels * len(self.phases)
         fast = max(_FAST_BLOCK_SIZE // planes // pitch - self.reach[0], _ROWS)
         return max(min(self.max_plane_size // pitch - self.reach[0], fast), 1)

@@ -42,6 +42,7 @@ class PaddedCopy:
 
         to: the position of the first channel in `copy`.
         plane: the position of the first channel in x.
+        channels: the number of channels to copy.
         origin: the line and the column of x that correspond to the first element of a channel.  They may be negative.
         """
         (top, left), (high, wide) = origin, self.dims
@@ -68,7 +69,10 @@ class PaddedCopy:
         lines: tuple[Scalar, Scalar],
         columns: tuple[Scalar, Scalar],
     ) -> None:
-        """Generate the code for lines [begin, end), whose columns [begin, end) are elements of x."""
+        """Generate the code that copies some lines of each channel.
+
+        lines: the range [begin, end) of these lines, as indices in the copy of a channel.
+        columns: the range [begin, end) of their columns that are elements of x.  The other columns become 0."""
         (top, left), (high, wide) = origin, self.dims
         target = to + lines[0] * self.columns
         source = plane + (top + lines[0] * self.steps[0]) * wide + left + columns[0] * self.steps[1]

@@ -68,7 +68,9 @@ def is_direct_faster_than_windows(w: Shape, out: Shape, window: Window) -> bool:
 def direct_shape_if_faster(
     batch: AnyDim, channels: AnyDim, filters: AnyDim, dims: Shape, window: Window, *, shares_panels: bool
 ) -> DirectShape | None:
-    """Return the sizes of a direct convolution if it takes less time than an im2col matrix, otherwise None.
+    """Return the sizes of a direct convolution if it is faster than a product with an im2col matrix, otherwise None.
+
+    batch: the number of images.  If it is unknown, the times are estimated for one image.
 
     channels, filters: the number of channels and of filters per group.
     dims: the sizes of the output along the spatial axes.

@@ -109,6 +109,8 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
     """Return the range [first, end) of output positions along one axis that read the input, and not padding.
 
+    If there is no such position, `end` can be less than `first`.
+
     Output position o reads input position `o * stride + offset`.
 
     dim: the size of the input.

@@ -49,7 +49,7 @@ class _Shape:
     chunk: int
 
     def needed(self, lines: Scalar | int, columns: Scalar | int) -> tuple:
-        """Return the lines and columns of a channel that the windows of `lines` x `columns` output positions read."""
+        """Return how many lines and columns of a channel the windows of `lines` x `columns` output positions read."""
         down, across = self.window.strides
         return (lines - 1) * down + (self.reach[0] + 1), (columns - 1) * across + (self.reach[1] + 1)
 
@@ -100,8 +100,8 @@ def multiply_windows(
     """Generate a convolution with packed weights.
 
     x: the input, with a known number of channels.
-    weights: the matrix (depth, filters) of the weights, packed by `pack_columns`.  A row is a channel and a position of
-    the window.
+    weights: the matrix (depth, filters) of the weights, packed by `pack_columns`.  Each row belongs to one channel and
+    one position of the window.
     """
     shape = _shape(window, known_size(x.shape[1]))
     assert shape is not None
@@ -202,7 +202,11 @@ class _Block:
         copy.write(self.k, _ZERO, plane, channels, self.source)
 
     def _multiply(self, channel: Scalar, channels: Scalar, weights: Scalar, width: Scalar) -> None:
-        """Generate code that adds the products of some channels to the sums of all output positions of the block."""
+        """Generate code that adds the products of some channels to the sums of all output positions of the block.
+
+        channel, channels: the index of the first of these channels, and their number.
+        weights: the position of their weights in the array of packed weights.
+        width: the number of filters."""
         k, shape = self.k, self.shape
         if shape.is_padded:
             x = Address(self.copy, _ZERO)

@@ -244,7 +244,7 @@ class _PanelMatmul:
     width: the number of columns of a panel, except that the last panel can be narrower.
     tile: the array for a tile of the product.
     result: the epilogue that receives each element of the product.
-    counters: a function that returns the indices at which the epilogue stores element (i, j).
+    counters: the function that returns the indices at which the epilogue stores an element (see `gemm`).
     """
 
     k: KernelBuilder

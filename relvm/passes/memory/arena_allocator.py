@@ -203,7 +203,7 @@ class _Intervals:
             high >>= 1
 
     def find_overlapping(self, first: int, last: int) -> Iterator[int]:
-        """Yield the number of each interval that overlaps the interval [first, last], without repetition."""
+        """Yield the integer of each interval that overlaps the interval [first, last], without repetition."""
         node = first + self.count
         while node:
             yield from self.tree[node]

@@ -324,7 +324,7 @@ class _Timeline:
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run_at(self, point: int) -> int:
-        """Return the number of the run that contains `point`.  A run is a sequence of bindings without calls."""
+        """Return the index of the run that contains `point`.  A run is a sequence of bindings without calls."""
         return bisect_right(self.run_starts, point)
 
     def plan_arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:

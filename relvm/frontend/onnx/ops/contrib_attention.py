@@ -39,8 +39,8 @@ def _reject(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] 
 
 @converts("Attention", domain=_MICROSOFT)
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: x; the concatenated weights of q, k and v; their biases; a mask; past keys and values; a bias added to
-    the scores.
+    """Takes x, the concatenated weights of q, k and v, their biases, a mask, past keys and values, and a bias that is
+    added to the scores.
     """
     _reject(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
     x, weights, own = widen(shaped_input(node, 0)), widen(shaped_input(node, 1)), node.type(0).known_dtype
@@ -66,9 +66,9 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: q, k and v; their biases; a mask; a bias added to the scores; past keys and values.
+    """Takes q, k and v, their biases, a mask, a bias that is added to the scores, and past keys and values.
 
-    One tensor can contain k and v, or all of q, k and v.
+    A single tensor can contain k and v, or all of q, k and v.
     """
     _reject(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
@@ -195,7 +195,7 @@ def _attention_mask(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -
 
 @converts("RotaryEmbedding", domain=_MICROSOFT)
 def _rotary_embedding(node: OnnxNode) -> Expr:
-    """Inputs: x; positions; tables of cosines and sines by position.
+    """Takes x, positions, and tables with the cosines and sines for each position.
 
     The positions are either a position for each element of each sequence, or one start position for all sequences.
     """
@@ -231,8 +231,8 @@ def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
 
 @converts("GroupQueryAttention", domain=_MICROSOFT)
 def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """Inputs: q, k, v, or all three packed in q; past keys and values; the total length of each sequence minus 1; the
-    maximum total length; tables of cosines and sines; positions; a bias added to the scores.
+    """Takes q, k and v (or all three packed in q), past keys and values, the total length of each sequence minus 1, the
+    maximum total length, tables of cosines and sines, positions, and a bias that is added to the scores.
 
     The new keys and values of each sequence are written behind its past ones.  The cache can have more positions than
     are in use.

@@ -22,8 +22,9 @@ _INT8_LEVEL = 4  # the value of accuracy_level that allows activations of 8 bits
 
 @converts("MatMulNBits", domain=_MICROSOFT)
 def _matmul_bits(node: OnnxNode) -> Expr:
-    """Inputs: a; the weights, of shape (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype
-    of a; a bias.  With accuracy_level 4, a is rounded to 8 bits, block by block.  Otherwise, all arithmetic is in f32.
+    """Takes a, the weights (of shape (columns, blocks, bytes of a block)), scales, zero points (packed or of the dtype
+    of a), and a bias.  With accuracy_level 4, a is rounded to 8 bits, block by block.  Otherwise, all arithmetic is in
+    f32.
     """
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
@@ -93,7 +94,7 @@ def _unpack_rows(rows: np.ndarray, bits: int) -> np.ndarray:
 
 @converts("GatherBlockQuantized", domain=_MICROSOFT)
 def _gather_blocks(node: OnnxNode) -> Expr:
-    """Inputs: data, indices, scales, zero points.
+    """Takes data, indices, scales and zero points.
 
     u8 data is packed along the last axis.  Only gathered elements are dequantized.  An index that is out of
     range yields zeros.

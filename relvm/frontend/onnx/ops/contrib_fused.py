@@ -158,8 +158,8 @@ def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
 
 @converts("EmbedLayerNormalization", domain=_MICROSOFT)
 def _embed_layer_normalization(node: OnnxNode) -> tuple[Expr, ...]:
-    """Outputs: the layer normalization of the sum of word, position and, if given, segment embeddings; the number of
-    unmasked words of each text; the sum itself.
+    """Returns the layer normalization of the sum of word, position and, if given, segment embeddings, the number of
+    unmasked words of each text, and the sum itself.
     """
     words = input_tensor(node, 0)
     batch, length = words.shape

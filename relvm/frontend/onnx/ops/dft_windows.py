@@ -51,7 +51,7 @@ def _window(node: OnnxNode) -> Expr:
 def _dft(node: OnnxNode) -> Expr:
     """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part.
 
-    A length that is known can be up to 16777216, and another one up to 4096.
+    The length can be up to 16777216 if it is known at import time, and up to 4096 if it is known only at run time.
     """
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))

@@ -29,10 +29,13 @@ _NEXT_STATE = ("h_ahead", "c_ahead", "r_same", "scale_same", "zero_same")
 
 
 def _step(i: str, u: str, h: str) -> Message:
-    """Return the graph of one step, with the given activation functions.
+    """Return the graph of one step of the LSTM.
 
-    Its inputs are _STATE, the inputs x of the gates, and `alive`: whether each sequence has not ended yet.  r, r_scale
-    and r_zero are the quantized weights R.
+    The inputs of the graph are _STATE, the contributions x of the input to the gates, and `alive`: whether each
+    sequence has not ended yet.  r, r_scale and r_zero are the quantized weights R.
+
+    i, u, h: the names of the activation functions of the gates, of the candidate cell state, and of the cell state in
+    the output.
     """
     steps: tuple[tuple[str, str, str, dict[str, int | float]], ...] = (
         ("bytes h_scale h_zero", "DynamicQuantizeLinear", "h", {}),
@@ -65,7 +68,7 @@ def _step(i: str, u: str, h: str) -> Message:
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
 def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """Inputs: x; W; R; biases; sequence lengths; initial h and c; peepholes; scale and zero point of W, then of R."""
+    """Takes x, W, R, biases, sequence lengths, initial h and c, and the scales and zero points of W and R."""
     direction = node.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
     if backwards is None:

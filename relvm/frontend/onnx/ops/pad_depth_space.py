@@ -57,7 +57,8 @@ def _pad(node: OnnxNode) -> Expr:
 
 
 def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExpr, tuple[int, ...]]:
-    """Remove the elements that negative padding removes.  Return the rest of x, and the padding with negatives as 0.
+    """Remove the elements that negative padding removes.  Return the rest of x, and the padding with 0 for negative
+    numbers.
 
     As in ONNX Runtime, modes other than constant then copy only elements that remain.
     """

@@ -2,8 +2,8 @@
 
 With ceil_mode, the last window can extend past the padding at the end of an axis.  On an axis of size n with the
 padding `before` and `after`, the last window must begin before the position `n + before`.  For stride s and window span
-w the number of windows is therefore floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  Without ceil_mode,
-the number of windows is the same for an end padding of min(after + s - 1, w - 1).
+w the number of windows is therefore floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  An end padding of
+min(after + s - 1, w - 1) gives the same number of windows without ceil_mode.
 """
 
 from __future__ import annotations

@@ -359,9 +359,9 @@ def _qlinear_softmax(node: OnnxNode) -> Expr:
 
 @converts("QGemm", domain=_MICROSOFT)
 def _qgemm(node: OnnxNode) -> Expr:
-    """Inputs: a, b, each with its scale and zero point; an i32 bias; the result's scale and zero point.
+    """Takes a and b, each with its scale and zero point, an i32 bias, and the scale and zero point of the result.
 
-    The bias has the scale of the products.  If the result's scale is omitted, the result is f32.
+    The bias has the scale of the products.  If the scale of the result is omitted, the result is f32.
     """
     a, b = (
         node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
@@ -394,7 +394,7 @@ def _qlinear_pool(node: OnnxNode) -> Expr:
 
 @converts("QLinearConcat", domain=_MICROSOFT)
 def _qlinear_concat(node: OnnxNode) -> Expr:
-    """Inputs: the result's scale and zero point, then each tensor with its own scale and zero point."""
+    """Takes the scale and zero point of the result, then each tensor with its own scale and zero point."""
     parts = [_dequantize_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
     return _quantize_result(node, joined, 0, node.type(2).known_dtype)
@@ -402,7 +402,7 @@ def _qlinear_concat(node: OnnxNode) -> Expr:
 
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
-    """Inputs: a (f32), b, the scale and zero point of b, a bias."""
+    """Takes a (f32), b, the scale and zero point of b, and a bias."""
     a, b, scale = map(node.tensor, range(3))
     return dynamic_quantized_matmul(node, a, b, scale, _optional(node, 3), _optional(node, 4))
 
@@ -421,7 +421,7 @@ def dynamic_quantized_matmul(
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
 def _matmul_integer_to_float(node: OnnxNode) -> Expr:
-    """Inputs: a, b, their scales, their zero points, a bias."""
+    """Takes a and b, their scales, their zero points, and a bias."""
     total = _integer_matmul(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
     a_scale, b_scale = _reshape_for_matmul(node, node.tensor(2), (-1,)), _reshape_for_matmul(node, node.tensor(3), (0,))
     return _scale_product(node, total, a_scale, b_scale, _optional(node, 6))

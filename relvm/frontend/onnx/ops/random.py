@@ -1,7 +1,8 @@
 """Random numbers.
 
 In every run, a node draws one random number from the virtual machine and mixes it with the index of each element.  A
-node with a seed returns the same numbers in every run.  Source: SplitMix64; Box and Muller, 1958.
+node with a seed uses the seed instead, so it returns the same numbers in every run.  Source: SplitMix64; Box and
+Muller, 1958.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def _fft(node: Node) -> Expr:
 
 
 def _first(node: Node, x: Expr, count: int) -> Expr:
-    """Return the first elements of the last axis."""
+    """Return the first `count` elements of the last axis."""
     axis = len(x.tensor_type.known_shape) - 1
     return node.emit(ops.slice(x, begin=(0,), end=(count,), axes=(axis,)))
 

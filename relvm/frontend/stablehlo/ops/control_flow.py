@@ -62,7 +62,7 @@ def _if(node: Node) -> tuple[Expr, ...]:
 
 @converts("case")
 def _case(node: Node) -> tuple[Expr, ...]:
-    """Runs the branch that the index selects: the last one if the index is out of range."""
+    """Runs the branch that the index selects, or the last one if the index is out of range."""
     node.expect_operands(1)
     branches = [partial(run_block, node, node.block(i, 0), []) for i in range(len(node.operation.regions))]
     if not branches:

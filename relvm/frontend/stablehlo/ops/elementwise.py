@@ -231,7 +231,9 @@ def _clamp(node: Node) -> Expr:
 
 @converts("convert")
 def _convert(node: Node) -> Expr:
-    """Converts elements.  A float that is out of an integer type's range becomes the nearest integer, and NaN 0."""
+    """Converts elements.  A float that is out of an integer type's range becomes the nearest integer.  NaN becomes
+    0.
+    """
     return converted(node, node.operands[0], node.result_dtype())
 
 

@@ -73,9 +73,9 @@ def _cholesky(node: Node) -> Expr:
 
 
 def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) -> list[Expr]:
-    """Return the parts of the triangular factor of matrices.   matrix: their parts.
+    """Return the parts of the triangular factor of matrices.   matrix: the parts of the matrices.
 
-    That of complex numbers is computed in f64, as other functions of complex numbers are.
+    The factor of complex matrices is computed in f64, like all functions of complex numbers.
     """
     matrix = square(node.importer, matrix)
     dtype = matrix[0].known_element_type
@@ -123,7 +123,7 @@ def pivoted_qr_decomposition(node: Node) -> tuple[Expr, ...]:
 
 
 def reflected(node: Node) -> Expr:
-    """Convert a call of `ormqr`, whose operands are the reflections, their factors and the reflected matrices."""
+    """Convert a call of `ormqr`, whose operands are the reflections, their factors and the matrices to reflect."""
     node.expect_operands(3)
     matrix, factors, target = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)
     is_left, is_adjoint = (bool(setting(node, name)) for name in ("left", "transpose"))
@@ -142,9 +142,9 @@ def reflected(node: Node) -> Expr:
 
 
 def solved_tridiagonal(node: Node) -> tuple[list[Expr], Expr]:
-    """Return the parts of the solution of tridiagonal systems, and the failures of `tridiagonal_solve_kernel`.
+    """Return the parts of the solution of tridiagonal systems, and the first row with a pivot of 0 for each system.
 
-    The operands are the three diagonals and the right sides.
+    The operands are the three diagonals and the right sides.  `tridiagonal_solve_kernel` describes the results.
     """
     node.expect_operands(4)
     *diagonals, right_side = ([_computable(node, x) for x in flattened_parts(node, [each])] for each in node.operands)

@@ -69,7 +69,9 @@ def _of_two(node: Node, function: Callable[[Emit, Expr, Expr], Expr]) -> Expr:
 
 
 def _signed_zeta(emit: Emit, s: Expr, q: Expr) -> Expr:
-    """Return the Hurwitz zeta function.  It is NaN at poles where the sign changes: those of s > 1 that is not even."""
+    """Return the Hurwitz zeta function.  It is NaN at poles where the sign changes: those for s > 1 that is not
+    even.
+    """
     is_pole = ops.logical_and(ops.less_equal(q, 0.0), ops.equal(q, ops.floor(q)))
     is_odd = ops.logical_and(ops.not_equal(ops.modulo(s, 2.0), 0.0), ops.not_equal(s, 1.0))
     changes = ops.logical_and(is_pole, is_odd)

@@ -353,8 +353,8 @@ def _fourier(
 
     normalization: 0 for no scale, 1 for 1 / sqrt(n), 2 for 1 / n.
     last: the number of points of the last of the axes, if only half of them are given.
-    half: as for `_transformed`, of the last of the axes, which is the first to be transformed if half of the result is
-        needed, and else the last one.
+    half: as for `_transformed`, along the last of the axes.  This axis is transformed first if only half of the result
+        is needed, and otherwise last.
     """
     rank = len(shape_of(x[0]))
     axes = [axis_of(dim, rank) for dim in dims]

@@ -277,7 +277,7 @@ _declare(_unscaled(bessel_k1e), "special_modified_bessel_k1", in_f64=True)
 
 
 def _spherical_j0(emit: Callable[[Expr], Expr], x: Expr) -> Expr:
-    """sin(x) / x"""
+    """Return sin(x) / x, which is 1 where x is 0, and 0 where x is infinite."""
     found = ops.where(ops.equal(x, 0.0), 1.0, ops.divide(ops.sin(x), x))
     return ops.where(ops.equal(ops.abs(x), math.inf), 0.0, found)
 

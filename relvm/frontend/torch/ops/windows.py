@@ -356,7 +356,7 @@ def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
 
 
 def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DType, factors: Sequence[int]) -> Expr:
-    """Return the distance of new elements, in old ones.
+    """Return the distance between adjacent new elements, where the distance between adjacent old elements is 1.
 
     factors: for these quotients of the sizes, the distance does not depend on the scale.
     """

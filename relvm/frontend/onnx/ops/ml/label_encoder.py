@@ -62,7 +62,7 @@ def replace_keys(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: o
 
 @converts("LabelEncoder", domain=DOMAIN)
 def _label_encoder(node: OnnxNode) -> Expr:
-    """Replaces each element, which is a key, by the value of that key.
+    """Replaces each element that is a key by the value of that key, and any other element by a default value.
 
     Before version 2, a single list of strings maps each string to its index, and each index to its string.
     """

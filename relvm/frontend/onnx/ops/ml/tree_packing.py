@@ -241,9 +241,9 @@ def _previous(numbers: np.ndarray) -> np.ndarray:
 
 
 def _levels(trees: _Comparisons, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the length of the longest path from a root to each node, and the number of its tree.
+    """Return the length of the longest path from a root to each node, and the index of the node's tree.
 
-    A node that no root reaches has the level -1.  If a node is reached from two roots, all nodes have the number 0.
+    A node that no root reaches has the level -1.  If a node is reached from two roots, the index is 0 for all nodes.
     """
     count = len(trees.first)
     inner = np.flatnonzero(~trees.is_leaf)
@@ -300,7 +300,10 @@ def _depths(trees: _Comparisons, roots: np.ndarray, levels: np.ndarray, owners: 
 def _leaf_values(
     forest: Forest, count: int, dtype: np.dtype, aggregate: str, targets: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return the threshold of each node that is a leaf, and the tables `starts`, `entry_targets` and `values`."""
+    """Return the threshold of each node that is a leaf, and the tables `starts`, `entry_targets` and `values`.
+
+    If there is one target, the threshold of a leaf is its weight.  Otherwise, the bits of the threshold are the index
+    of the leaf among all leaves."""
     missing = dtype.type(AGGREGATES[aggregate])
     none, no_values = np.empty(0, np.int32), np.empty(0, dtype)
     used = forest.is_leaf[forest.leaves]
