@@ -28,8 +28,8 @@ RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint3
   const float sum = rvm_f32_of_bits((int32_t)bits) + rvm_f32_of_bits(power_bits);
   const uint32_t subnormal = (uint32_t)(rvm_bits_of_f32(sum) - power_bits);
   const uint32_t code = bits < (uint32_t)(128 - B) << 23 ? subnormal : normal;
-  const int is_nan = bits > RVM_INFINITY_BITS, is_infinite = bits == RVM_INFINITY_BITS;
-  return is_nan ? nan : code > largest || is_infinite ? beyond : code;
+  /* One expression: gcc does not vectorize the conversion if the conditions are variables. */
+  return bits > RVM_INFINITY_BITS ? nan : code > largest || bits == RVM_INFINITY_BITS ? beyond : code;
 }
 
 /* Returns the number that a code without a sign bit stands for.  The code must not be an infinity or a NaN. */
@@ -128,8 +128,7 @@ RVM_NARROW_INTEGER(2, 3, 2)
 RVM_MATH float rvm_odd_f32_of_f64(double x) {
   const float near = (float)x;
   const int32_t bits = rvm_bits_of_f32(near);
-  const int is_nan = x != x, is_infinite = (bits & INT32_MAX) == RVM_INFINITY_BITS;
-  const int is_inexact = (double)near != x && !is_nan && !is_infinite;
+  const int is_inexact = (double)near != x && x == x && (bits & INT32_MAX) != RVM_INFINITY_BITS;
   const int32_t towards_zero = fabs((double)near) > fabs(x) ? bits - 1 : bits;
   return is_inexact ? rvm_f32_of_bits(towards_zero | 1) : near;
 }
