@@ -255,8 +255,9 @@ typedef rvm_dots rvm_tile_dot_sums[6][4];
 #if defined RVM_SIGNED_LANE && !defined RVM_COMPACT
 #define RVM_LEFT_WORDS 4
 
-/* Adds the products of RVM_LEFT_WORDS words of each row of `a` and as many rows of words of `b`, as
-   rvm_add_products_of_lanes does for floats. */
+/* Adds to sum[r][v] the dot products of word p of row r of `a` and the words in row p of `b`, one for each column, for
+   p < RVM_LEFT_WORDS.  A word is four bytes.  One instruction multiplies by one lane of a vector of left words, as in
+   rvm_add_products_of_lanes (gemm_f32.h).  flip: the bits to invert in the words of `a`. */
 static inline RVM_ALWAYS_INLINE void rvm_add_dots_of_lanes(rvm_tile_dot_sums sum, int rows, int vectors,
                                                            const rvm_tile_bytes_arguments *args, const uint8_t *a,
                                                            uint32_t flip, int a_is_signed, const int32_t *b) {
@@ -489,7 +490,7 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
     for (int64_t j = 0; j < count; j += RVM_PICK) {
       const uint8_t *row[4];
       uint64_t present[4];
-      for (int i = 0; i < 4; i++) { /* the bytes [begin, end) from `start` on are inside the line */
+      for (int i = 0; i < 4; i++) { /* counted from `start`, the bytes [begin, end) are inside the line */
         const int64_t start = position + (i < rows ? i : 0) * stride + j * step, begin = start < 0 ? -start : 0;
         const int64_t left = line_size - start, end = left < RVM_PICK * step ? left : RVM_PICK * step;
         row[i] = line + start;

@@ -423,7 +423,8 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
   /* The two highest bits of the product are the number of quarter turns, and the others the fraction of a quarter. */
   int32_t n = (int32_t)(product[0] >> 30);
   product[0] &= 0x3fffffff;
-  const int is_negative = product[0] >> 29; /* the fraction is at least 1/2: round n up, and negate the fraction */
+  /* If the fraction f is at least 1/2, n is rounded up.  The rest is then f - 1, and `product` its absolute value. */
+  const int is_negative = product[0] >> 29;
   if (is_negative) {
     uint64_t carry = 1;
     n++;
@@ -500,7 +501,7 @@ RVM_PORTABLE double rvm_tan_f64(double x) {
 
 /* ---- the error function ---- */
 
-/* Returns erfc(x) for x >= 0: t exp(-x^2) g(t) for t = 2 / (2 + x). */
+/* Returns erfc(x) for x >= 0 as t exp(-x^2) g, where t = 2 / (2 + x) and g is a polynomial in t - 1/2. */
 RVM_MATH double rvm_erfc_of_positive(double x) {
   const double limited = x > 40.0 ? 40.0 : x, t = 2.0 / (2.0 + limited), u = t - 0.5;
   double g = -0x1.b658f2b133d9fp-5;

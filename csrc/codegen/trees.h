@@ -133,7 +133,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tree_vector_rows(const rvm_trees_f32_ar
     rvm_tree_read_nodes(top, args->nodes, at[g], &value, &word);
     if (args->aggregate == RVM_TREE_SUM)
       value = _mm512_add_ps(total, value);
-    else /* like rvm_tree_aggregate_f32, these return the second operand if one is NaN */
+    else /* like rvm_tree_aggregate_f32 (trees_of_dtype.def), min_ps and max_ps return the second operand for NaN */
       value = args->aggregate == RVM_TREE_MIN ? _mm512_min_ps(value, total) : _mm512_max_ps(value, total);
     _mm512_storeu_ps(totals, value);
   }

@@ -2,7 +2,7 @@
 
    `relvm compile --selective` compiles the runtime with RVM_SELECTIVE, for one executable, which is part of the library
    and the only one that it loads.  The executable was verified when the library was made, so the library has no checks
-   of executables.  Its interpreter has no specialized steps (steps.def).
+   of executables.  Its interpreter has no specialized steps (steps.def), and the executable has no native functions.
 
    RVM_SELECTION is the name of a file that defines RVM_USES_NAME as `~,` for each NAME that the executable uses.  NAME
    is the name of a builtin or micro-kernel, function_F for the element function F, step_S for the step of the scalar

@@ -24,8 +24,8 @@ rvm_status rvm_tensor_view(int32_t dtype, int32_t rank, const int64_t *dims, voi
 /* Creates a shape with uninitialized dimensions. */
 rvm_status rvm_shape_allocate(int32_t rank, rvm_value *result);
 
-/* Computes the size of the elements in bytes and returns 1.  Returns 0 if a dimension is negative or the size overflows
-   int64. */
+/* Computes the size of the elements in bytes and returns 1.  Returns 0 if a dimension is negative, or if the product of
+   the nonzero dimensions and the size of an element overflows int64. */
 int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes);
 /* Computes the product of the dimensions and returns 1.  Returns 0 if a dimension is negative, or if the product of the
    nonzero dimensions overflows int64. */

@@ -38,7 +38,7 @@ typedef struct rvm_register_types {
   const rvm_executable *executable;
   unsigned char *classes; /* per function: enum rvm_function_class */
   unsigned char *results; /* per function: enum rvm_register_type */
-  unsigned char *types;   /* per register of all bytecode functions: enum rvm_register_type */
+  unsigned char *types;   /* for each register of each bytecode function: enum rvm_register_type */
   int64_t *first;         /* per function: index of its first register in `types` */
   int64_t count;          /* number of registers in `types` */
   int changed;            /* whether this round of inference widened a type */

@@ -151,7 +151,7 @@ static PyObject *function_name; /* the string "function", the name of the attrib
 static PyObject *convert_arguments(Objects *objects, const rvm_value *arguments, int32_t count) {
   PyObject *tuple = PyTuple_New(count);
   const long long outer = objects->converted_bytes;
-  objects->converted_bytes = 0;
+  objects->converted_bytes = 0; /* the limit of conversions counts the arguments of each Python function anew */
   for (int32_t i = 0; i < count && tuple; i++) {
     PyObject *item = relvm_take_borrowed(objects, arguments[i]);
     if (item) {

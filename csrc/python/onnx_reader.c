@@ -135,7 +135,8 @@ typedef struct reading {
   const rvm_onnx_field *rows;           /* the rows of the table for the fields of the message */
   PyObject *values[MAX_FIELDS];         /* the value of each field, or NULL; a list for a repeated field */
   rvm_onnx_numbers numbers[MAX_FIELDS]; /* the values of repeated numbers */
-  /* The first field of packed floats, if its floats have not been copied yet.  Otherwise the field number is 0. */
+  /* For each repeated field of floats: its first occurrence in the file, if that is packed and has not been copied yet.
+     Otherwise `number` is 0. */
   rvm_wire_field in_place[MAX_FIELDS];
 } reading;
 
@@ -211,8 +212,8 @@ static int append_value(PyObject **list, PyObject *value) {
   return failed ? -1 : 0;
 }
 
-/* Appends the numbers of a field.  If the first field is packed floats, only its place is recorded (in_place).  Its
-   numbers are copied when a second field follows. */
+/* Appends the numbers of an occurrence of a field.  If the first occurrence is packed floats, only its place is
+   recorded (in_place).  Its numbers are copied when the field occurs a second time. */
 static int append_numbers(reading *r, int index, const rvm_wire_field *field) {
   const rvm_onnx_kind kind = r->rows[index].kind;
   rvm_onnx_numbers *numbers = &r->numbers[index];

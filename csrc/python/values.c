@@ -118,8 +118,8 @@ int relvm_store(Objects *objects, PyObject *value, rvm_value *dst) {
   } else if ((PyObject *)type == relvm_hooks.donated) {
     return store_donated(objects, value, dst);
   } else if (objects->exchange && PyType_IsSubtype(type, (PyTypeObject *)objects->exchange)) {
-    ownership = relvm_exchange_store(objects, value, dst);
-    if (ownership == 0) ownership = NEEDS_HOOK;
+    const int stored = relvm_exchange_store(objects, value, dst); /* 0 if another way of conversion is needed */
+    ownership = stored == 0 ? NEEDS_HOOK : stored > 0 ? OWNED : -1;
   } else if (PyType_IsSubtype(type, relvm_reference_type) && ((Reference *)value)->objects == objects) {
     *dst = ((Reference *)value)->value;
     ownership = BORROWED;

@@ -157,7 +157,8 @@ void rvm_watch_forks(void (*before)(void), void (*in_parent)(void), void (*in_ch
 #define FILE_PREFIX L"relvm-native-"
 enum { PATH_LENGTH = MAX_PATH + 64, ATTEMPTS = 8 };
 
-/* Removes the libraries that ended processes have left in the folder.  Those that are in use cannot be removed. */
+/* Removes the libraries that processes left in the folder when they ended.  Libraries that are in use cannot be
+   removed. */
 static void remove_unused(const wchar_t *folder) {
   wchar_t path[2 * PATH_LENGTH];
   WIN32_FIND_DATAW entry;

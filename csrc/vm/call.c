@@ -200,6 +200,7 @@ static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result) {
   rvm_status status;
   *entered = 0;
+  /* A selective library has no native functions, so the compiler omits this loop there. */
   while (call.function->kind == RVM_KIND_native && !RVM_IS_SELECTIVE) {
     status = call_native(machine, call.function, call.count, call.captured, result);
     if (status != RVM_TAIL_CALL) return status;

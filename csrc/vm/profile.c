@@ -50,7 +50,8 @@ static int64_t storage_bytes(rvm_value value) {
   return value.tag == RVM_TAG_STORAGE ? ((const rvm_storage *)value.as.object)->size_bytes : 0;
 }
 
-/* The part of a function's formulas that has not been read yet, and the arguments of the call to which they apply. */
+/* The part of a function's formulas (rvm_profile_count) that has not been read yet, and the arguments of the call to
+   which they apply. */
 typedef struct reader {
   const int64_t *next, *end;
   const rvm_value *arguments;

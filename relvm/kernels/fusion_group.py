@@ -295,7 +295,8 @@ class Group:
     def _input_names(self) -> list[str]:
         """Return the names of the kernel's inputs in the C code.
 
-        They are the parameter names if the group is a single operator, otherwise the names of the variables.
+        They are the parameter names of the operator if the group is a single operator.  Otherwise they are the names of
+        the variables that are arguments, or `constant`.
         """
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]

@@ -36,7 +36,8 @@ class Kernel(Displayed):
     work: the work of a call, for profiles, or None if it is unknown.
     provenance: the operators that the statements come from, or None for a kernel that is not composed of operators.
 
-    relations: pairs (size variable, expression of other size variables) that are equal in each correct call.  A kernel
+    relations: pairs of a size variable and an expression of other size variables with the same value in each correct
+    call.  A kernel
     has such a variable for each compound dimension, such as `n * 2`.  Native kernels check these relations, because the
     accesses of their loops are not checked.
     in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has

@@ -204,7 +204,7 @@ def matmul_blockwise_quant(
 
     a: an f32 tensor of shape (..., k).
     b: an i32 tensor of shape (panels, k * bits / 32, 64), the result of `pack_blocks` for q.  A panel consists of 64
-    adjacent columns of q.  k is rounded up to a multiple of `block`.
+    adjacent columns of q.  In this shape, k is rounded up to a multiple of `block`.
     scales: the scales, an f32 tensor of shape (panels, k / block rounded up, 64), the result of `pack_block_values`.
     zeros: the zero points, a u8 or f32 tensor of the same shape as `scales`, the result of `pack_block_values`.
     columns: the number of columns of q, in ((panels - 1) * 64, panels * 64].

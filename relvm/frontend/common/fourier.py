@@ -157,7 +157,10 @@ class _Pass:
         self.scale = scale
 
     def load(self, row: _Row, at: Scalar) -> list[Scalar]:
-        """Return a number of a row, whose imaginary part is 0 if the row has only one part."""
+        """Return the real and the imaginary part of the number at position `at` of a row.
+
+        The imaginary part is 0 if the row has only real parts.
+        """
         parts, place = row
         return [*(part[(*place, at)] for part in parts), Literal(0.0, self.dtype)][:2]
 

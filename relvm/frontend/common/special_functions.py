@@ -145,7 +145,10 @@ def erf_inv(emit: Emit, x: Expr) -> Expr:
 
 
 def _lanczos(emit: Emit, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
-    """Return whether the reflection formula is needed, then z, t(z), log(t(z)) and a(z) of Lanczos's approximation."""
+    """Return whether the reflection formula is needed, then z, t(z), log(t(z)) and a(z) of Lanczos's approximation.
+
+    The approximation is gamma(z + 1) = sqrt(2 pi) t(z)^(z + 1/2) exp(-t(z)) a(z).
+    """
     reflects = emit(ops.less(x, 0.5))
     z = emit(ops.where(reflects, ops.negative(x), ops.subtract(x, 1.0)))
     a: Expr = _number(_LANCZOS_BASE, x)

@@ -223,7 +223,7 @@ def pack(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values, which must be valid outside of their blocks, are known to be equal.
+    """Return whether two values are known to be equal.  `first` must be valid outside of its block.
 
     1, 1.0 and True are different values.
     """

@@ -292,7 +292,12 @@ def tensor_names(argument: Argument) -> list[str]:
 
 
 def known_int(value: Any, what: str) -> int:
-    """Return a size that must be a number.   what: a description for the message."""
+    """Return `value`, a size, as an integer.
+
+    Raise RelvmUnsupportedError if it is not known when the program is imported.
+
+    what: a description of the size for the message.
+    """
     if isinstance(value, Constant) or not isinstance(value, int):
         raise RelvmUnsupportedError(f"{what} must be a number that is known when the program is imported")
     return value

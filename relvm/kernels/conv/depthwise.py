@@ -174,9 +174,9 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
             number = k.let("number", part / parts)
             at = k.let("y", part % parts * down), k.let("x", column * across)
             count = k.let("rows", minimum(high - at[0], down)), k.let("columns", minimum(wide - at[1], across))
-            for plane in range(shape.channels):
-                channel = k.let("channel", number * shape.channels + plane)
-                _copy_planes(k, x, channel, block, plane, shape, pitch, at, count, has_padding)
+            for index in range(shape.channels):
+                channel = k.let("channel", number * shape.channels + index)
+                _copy_planes(k, x, channel, block, index, shape, pitch, at, count, has_padding)
             with k.loop(filters, name="f") as f:
                 filter_ = k.let("filter", number % groups * filters + f)
                 convolve(filter_ * every, *count)
@@ -321,17 +321,17 @@ def _make_convolve(
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
     """
-    # The number of positions of a group -> the plane and the first position of each group of this size.
+    # The number of positions of a group -> the channel and the first position of each group of this size.
     groups = {
         size: list(itertools.product(range(shape.channels), firsts))
         for size, firsts in _taps_by_size(shape, 1 if is_line else _ROWS).items()
     }
     count = sum(map(len, groups.values()))
     offsets, firsts = k.allocate("offsets", I64, (count,)), k.allocate("firsts", I64, (count,))
-    for number, (plane, tap) in enumerate(itertools.chain.from_iterable(groups.values())):
+    for number, (channel, tap) in enumerate(itertools.chain.from_iterable(groups.values())):
         phase, (row, column) = shape.locate_tap(tap)
-        k.store(offsets, (number,), pitch * row + (shape.plane_position(plane, phase) + column))
-        k.store(firsts, (number,), plane * shape.taps + tap)
+        k.store(offsets, (number,), pitch * row + (shape.plane_position(channel, phase) + column))
+        k.store(firsts, (number,), channel * shape.taps + tap)
     zero = Literal(0, I64)
 
     def convolve(start: Scalar, rows: Scalar, indices: Scalar) -> None:
@@ -376,7 +376,7 @@ def _copy_planes(
     x: Buffer,
     channel: Scalar,
     block: Buffer,
-    plane: int,
+    channel_in_block: int,
     shape: _BlockLayout,
     pitch: Scalar,
     at: tuple[Scalar, Scalar],
@@ -389,7 +389,7 @@ def _copy_planes(
     copies the elements that the output positions of the block read, and writes zeros for padding.
 
     channel: the row-major index of the channel over the batch and channel axes of x.
-    plane: the index of the channel in its group.
+    channel_in_block: the index of the channel among the channels of the block.
     shape: the layout of the block.
     pitch: the distance between the rows of a plane.
     at: the row and the column of the first output position of the block.
@@ -434,7 +434,7 @@ def _copy_planes(
         for phase, (offset, first, last) in bounds.items():
             if (row_phase, phase) not in shape.phases:
                 continue
-            origin = start + begin * wide + offset, shape.plane_position(plane, (row_phase, phase))
+            origin = start + begin * wide + offset, shape.plane_position(channel_in_block, (row_phase, phase))
             if has_padding:
                 copy_rows(above, below, (first, first, last, last), *origin)
             else:

@@ -78,9 +78,9 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
     """Place blocks in an arena so that no two blocks that are in use at the same point overlap.
 
     Blocks are placed one after the other, each at the lowest free offset, in order of decreasing size.  If the arena is
-    larger than the lower bound, other orders are tried: by size times lifetime, by lifetime, and by first use.  If it
-    is still larger, the best order is modified a limited number of times: the block that ends at the highest offset is
-    moved to the front, and all blocks are placed again.  The smallest arena found is returned.
+    larger than `lower_bound(requests)`, other orders are tried: by size times lifetime, by lifetime, and by first use.
+    If it is still larger, the best order is modified a limited number of times: the block that ends at the highest
+    offset is moved to the front, and all blocks are placed again.  The smallest arena found is returned.
 
     Parameters
     ----------
