@@ -45,7 +45,8 @@ static char kind_of(int32_t dtype) {
 
 PyObject *relvm_array_struct(PyObject *module, PyObject *reference) {
   (void)module;
-  const rvm_tensor *tensor = ((Reference *)reference)->value.as.tensor;
+  const rvm_tensor *tensor = relvm_tensor_of(reference);
+  if (!tensor) return NULL;
   const int32_t rank = tensor->dl.ndim;
   const char kind = kind_of(tensor->dtype);
   if (!kind) {

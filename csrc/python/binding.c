@@ -294,17 +294,20 @@ static PyObject *module_set_exchange(PyObject *module, PyObject *arguments) {
 
 static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
   (void)module;
-  return PyBool_FromLong(relvm_is_writable(((Reference *)reference)->value.as.tensor));
+  const rvm_tensor *tensor = relvm_tensor_of(reference);
+  return tensor ? PyBool_FromLong(relvm_is_writable(tensor)) : NULL;
 }
 
 static PyObject *module_is_own(PyObject *module, PyObject *reference) {
   (void)module;
-  return PyBool_FromLong(rvm_tensor_is_own(((Reference *)reference)->value.as.tensor));
+  const rvm_tensor *tensor = relvm_tensor_of(reference);
+  return tensor ? PyBool_FromLong(rvm_tensor_is_own(tensor)) : NULL;
 }
 
 static PyObject *module_data_address(PyObject *module, PyObject *reference) {
   (void)module;
-  return PyLong_FromVoidPtr(((Reference *)reference)->value.as.tensor->dl.data);
+  const rvm_tensor *tensor = relvm_tensor_of(reference);
+  return tensor ? PyLong_FromVoidPtr(tensor->dl.data) : NULL;
 }
 
 static PyObject *module_hold(PyObject *module, PyObject *object) {

@@ -203,6 +203,15 @@ static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
                                      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                      .slots = reference_slots};
 
+rvm_tensor *relvm_tensor_of(PyObject *object) {
+  if (PyObject_TypeCheck(object, relvm_reference_type)) {
+    const rvm_value value = ((Reference *)object)->value;
+    if (value.tag == RVM_TAG_TENSOR) return value.as.tensor;
+  }
+  PyErr_Format(PyExc_TypeError, "expected a tensor, got %R", object);
+  return NULL;
+}
+
 /* ---- types ---- */
 
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base) {

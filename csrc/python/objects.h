@@ -59,6 +59,9 @@ typedef struct {
 } Reference;
 
 extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
+
+/* Returns the tensor that `object`, a Reference, refers to.  Returns NULL with TypeError for any other object. */
+rvm_tensor *relvm_tensor_of(PyObject *object);
 /* Creates the two types.  Returns 0 with an exception if it fails. */
 int relvm_objects_ready(void);
 /* Creates a type with the given base type, or with `object` if it is NULL.  Returns NULL with an exception if it

@@ -255,6 +255,19 @@ REGIONS = {
         [S([5, 1, 4]), S(-9)],
         S([5, 4]),
     ),
+    "reduce_window with a window that is larger than the operand": case(
+        f'%r = "stablehlo.reduce_window"(%a, %b) <{{window_dimensions = array<i64: 4>}}> {reducer("maximum", "i32")}'
+        " : ([[A]], [[B]]) -> [[T]]",
+        [S([5, 1, 4]), S(-9)],
+        S([]),
+    ),
+    "reduce_window of padding only": case(
+        f'%r = "stablehlo.reduce_window"(%a, %b) <{{padding = dense<[[-1, 2]]> : tensor<1x2xi64>, '
+        f"window_dimensions = array<i64: 1>, window_strides = array<i64: 3>}}> {reducer('add', 'i32')}"
+        " : ([[A]], [[B]]) -> [[T]]",
+        [S([5]), S(0)],
+        S([0]),
+    ),
     "select_and_scatter": case(
         """%r = "stablehlo.select_and_scatter"(%a, %b, %c) <{
           window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({

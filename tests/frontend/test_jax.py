@@ -392,6 +392,15 @@ def test_sizes_that_are_expressions(way: str) -> None:
         run_once(*even)
 
 
+def test_a_size_that_another_size_determines_is_at_least_1() -> None:
+    x = np.arange(5, dtype=F)
+    module = from_jax(lambda x, y: x[y.shape[0] :][:1], x, x[:2], dynamic=("b + c", "c"))
+    run_once = vm.VirtualMachine(vm.build(module, target="bytecode"))["main"]
+    np.testing.assert_array_equal(run_once(x[:3], x[:2]).numpy(), x[2:3])
+    with pytest.raises(RelvmError, match=r"size b \+ c must be at least 4, so that b is at least 1, but it is 3"):
+        run_once(x[:3], x[:3])
+
+
 def test_divisions_of_sizes_round_down() -> None:
     """The padding SAME of a convolution with a stride of 2 divides negative sizes."""
 

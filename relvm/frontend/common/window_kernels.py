@@ -159,7 +159,7 @@ def reduce_window_kernel(
         totals = [k.variable("total", value) for value in first]
         with loops(k, window.sizes) as element:
             place, inside = window.place(k, sources[0], at, element)
-            if isinstance(inside, Literal):
+            if isinstance(inside, Literal) and inside.value:
                 values: list[Scalar] = [source[place] for source in sources]
             else:
                 found = [k.variable("element", value) for value in first]

@@ -24,6 +24,7 @@ from relvm.frontend.stablehlo.importer import Unimported, identifier, reachable_
 from relvm.frontend.stablehlo.program import Operation, Value
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.expr import Attributes, DimValue, Expr, Module, Shape, Var
+from relvm.ir.relate_sizes import make_claim_check
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ShapeType, TensorType
 
@@ -59,6 +60,9 @@ class JaxprImporter(JaxprContext):
         with self.builder.function(name, parameters, attributes=attributes) as variables:
             for dim, value in sizes.definitions:
                 self.builder.match_cast(Shape((value,)), ShapeType((dim,)), "sizes")
+            for claim in sizes.claims:
+                if claim.needs_check():
+                    self.builder.emit(make_claim_check(claim, claim.message).value)
             arguments = [
                 self._argument(variable, var.aval, f"{name}: argument {variable.name}")
                 for variable, var in zip(variables, jaxpr.jaxpr.invars, strict=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from relvm.data_classes import record
 from relvm.errors import RelvmShapeError
+from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_op, dim_var, dim_vars, substitute, var_dim
 from relvm.ir.types import TensorType, TupleType, Type
 
@@ -29,11 +30,14 @@ class ParameterSizes:
         expression, which can contain variables that are defined before.
     lower_bounds
         The smallest values of variables in `types`, by name.
+    claims
+        Conditions on all these variables, which must be checked at run time: each name of JAX is at least 1.
     """
 
     types: tuple[Type, ...]
     definitions: tuple[tuple[AnyDim, AnyDim], ...]
     lower_bounds: tuple[tuple[str, int], ...]
+    claims: tuple[SizeClaim, ...]
 
 
 def parameter_sizes(
@@ -62,6 +66,7 @@ def parameter_sizes(
     computed = {name: var for name, dim in dims.items() if (var := as_var(dim)) is not None and var not in found}
     definitions: list[tuple[AnyDim, AnyDim]] = []
     bounds = [(name, 1) for name in dims if name not in computed]
+    claims: list[SizeClaim] = []
     replaced: dict[AnyDim, AnyDim] = {}
     for number, type_ in enumerate(types):
         for tensor in _tensors(type_):
@@ -84,13 +89,17 @@ def parameter_sizes(
             )
         name, size, actual, (factor, rest) = solved[0]
         definitions.append((dims[name], dim_op("floordiv", actual - rest, factor)))
-        if isinstance(rest, int):
+        least = factor + rest  # the size if the value of `name` is 1
+        if isinstance(least, int):
             var = as_var(actual)
             assert var is not None
-            bounds.append((var.name, max(factor + rest, 0)))
+            bounds.append((var.name, max(least, 0)))
+        else:
+            message = f"{place}: the size {size} must be at least {{}}, so that {name} is at least 1, but it is {{}}"
+            claims.append(SizeClaim("at_most", least, actual, message))
         del waiting[name]
     changed = tuple(_with_sizes(type_, replaced) for type_ in types)
-    return ParameterSizes(changed, tuple(definitions), tuple(bounds))
+    return ParameterSizes(changed, tuple(definitions), tuple(bounds), tuple(claims))
 
 
 def _linear(size: AnyDim, var: DimVar, unknown: Collection[DimVar]) -> tuple[int, AnyDim] | None:

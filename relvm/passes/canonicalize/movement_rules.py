@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm import ops
-from relvm.ir.dtypes import I32, I64
+from relvm.ir.dtypes import I32, I64, STR
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 from relvm.ir.operator import Operator
 from relvm.ir.symbolic import AnyDim
@@ -426,7 +426,7 @@ def expand_to_known_sizes(call: OpCall, definitions: Definitions) -> Expr | None
     expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or the size in s;   or x if x has shape s
     """
     x, shape = call.args[0], call.tensor_type.shape
-    if x.tensor_type.shape is None or shape is None:
+    if x.tensor_type.shape is None or shape is None or x.element_type == STR:  # no kernel moves strings
         return None
     own = shape[len(shape) - len(x.tensor_type.shape) :]
     if any(have not in (1, want) for have, want in zip(x.tensor_type.shape, own, strict=True)):

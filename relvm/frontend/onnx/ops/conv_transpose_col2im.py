@@ -70,8 +70,8 @@ def _output_extent(
         pads = node.integers("pads", 2 * rank, 0) if mode != "VALID" else (0,) * (2 * rank)
         cut = zip(whole, pads[:rank], pads[rank:], strict=True)
         return pads[:rank], [total - front - back for total, front, back in cut]
-    if stated and len(stated) < rank:
-        raise RelvmArgumentError(f"output_shape is {stated}, expected {rank} integers")
+    if stated and len(stated) not in (rank, rank + 2):
+        raise RelvmArgumentError(f"output_shape is {stated}, expected {rank} integers, or {rank + 2} with all axes")
     sizes = stated[-rank:] if stated else [n * s for n, s in zip(input_dims, strides, strict=True)]
     totals = []
     for n, total, size in zip(input_dims, whole, sizes, strict=True):

@@ -85,8 +85,8 @@ def _deform_conv(node: OnnxNode) -> Expr:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)} is not supported: expected rank 4")
     for index, what in ((1, "W"), (2, "offset")):
         node.expect_rank(index, 4, what)
-    kernel = list(w.shape[2:])
-    expect_kernel_shape(node, kernel)
+    expect_kernel_shape(node, w.shape[2:])
+    kernel = node.attribute("kernel_shape", list(w.shape[2:]))
     if not all(isinstance(extent, int) for extent in kernel):
         raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
     strides, dilations = strides_and_dilations(node, 2)

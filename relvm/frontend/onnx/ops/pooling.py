@@ -113,7 +113,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
     flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
     rows = [each.reshape(product(x.shape)) for each in (input_tensor(node, 1), x)]
-    whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
+    whole = flat.apply(ops.scatter_elements, *rows, axis=0, from_end=False).reshape(*own)
     if not node.has(2):
         return whole.expr
     stated = sizes_of(node, 2, "output_shape")

@@ -95,6 +95,8 @@ def _reduce(node: OnnxNode) -> Expr:
     elif node.has(1) and not is_known(node, 1) and node.type(1).shape != (0,):
         return _reduced_at_run_time(node, function).expr
     else:
+        if node.has(1):
+            node.expect_rank(1, 1, "axes")
         axes = node.known_array(1, "axes").tolist() if node.has(1) and is_known(node, 1) else None
     chosen = tuple(axes) if axes else () if node.attribute("noop_with_empty_axes", 0) else None
     return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr

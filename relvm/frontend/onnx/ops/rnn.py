@@ -81,7 +81,7 @@ class _RnnInputs:
         if not isinstance(hidden, int):
             raise RelvmUnsupportedError(f"hidden_size must be known, got {hidden}")
         self.hidden = hidden
-        self.batch_first = node.attribute("layout", 0) == 1
+        self.batch_first = node.integer("layout", 0, least=0, most=1) == 1
         for index, what in ((0, "X"), (1, "W"), (2, "R")):
             node.expect_rank(index, 3, what)
         x, self.weights = node.known_shape(0), node.known_shape(1)

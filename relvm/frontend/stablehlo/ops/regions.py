@@ -28,7 +28,7 @@ from relvm.ir.dtypes import BOOL, I8, I64, DType
 from relvm.ir.expr import Block, Constant, Expr, Shape, Tuple, Var
 from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import Operator
-from relvm.ir.symbolic import product
+from relvm.ir.symbolic import is_never_negative, product
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -190,7 +190,8 @@ def _reduced_windows(node: Node, window: Window) -> Expr | tuple[Expr, ...]:
 def _max_pooled(node: Node, x: Expr, window: Window) -> Expr | None:
     """Return the maxima of windows by the operator `max_pool`, or None if it does not support the windows.
 
-    Its operand begins with two axes along which there are no windows.
+    The operand of `max_pool` begins with two axes along which there are no windows, and along the others there is at
+    least one window.
     """
     shape = x.tensor_type.known_shape
     rank = len(shape)
@@ -201,7 +202,8 @@ def _max_pooled(node: Node, x: Expr, window: Window) -> Expr | None:
     ]
     others = [axis for axis in range(rank) if axis not in spatial]
     is_padded_only = all(low >= 0 and high >= 0 for low, high in window.padding)
-    if not spatial or not is_padded_only or any(step != 1 for step in window.base_dilations):
+    may_be_empty = any(not is_never_negative(count - 1) for count in window.shape(shape))
+    if not spatial or not is_padded_only or may_be_empty or any(step != 1 for step in window.base_dilations):
         return None
     order = (*others, *spatial)
     moved = node.emit(ops.transpose(x, perm=order)) if order != tuple(range(rank)) else x
