@@ -247,8 +247,9 @@ static inline RVM_ALWAYS_INLINE rvm_lanes rvm_add_gemv_products(rvm_lanes sums, 
   return sums;
 }
 
-/* Adds the products of a[p .. p + rows) and these rows of b to the sums, of which `end` contains the last RVM_LANES.
-   `rows` and `begins` are constants.  If `begins`, the sums are 0 before, whatever is in memory. */
+/* Adds the products of the elements [p, p + rows) of a and the same rows of b to the sums.  `end` contains the last
+   RVM_LANES sums, and args->sums the others.  `rows` and `begins` are constants.  If `begins`, the sums are taken as 0,
+   whatever args->sums contains. */
 static inline RVM_ALWAYS_INLINE void rvm_add_gemv_rows(const rvm_gemv_f32_arguments *args, int64_t p, int rows,
                                                        int begins, rvm_lanes *end) {
   const int64_t b_stride = args->b_stride, last = args->columns - RVM_LANES;

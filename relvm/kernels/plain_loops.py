@@ -185,7 +185,8 @@ def _for_each_position(
 def _starts(k: KernelBuilder, loops: ExitStack, starts: tuple[int, ...]) -> list[Scalar]:
     """Return `starts` as scalars.
 
-    If they are evenly spaced, open a loop over them, and return a single scalar: the start of an iteration."""
+    If they are evenly spaced, open a loop over them, and return a single scalar: the start of an iteration.
+    """
     steps = {below - above for above, below in pairwise(starts)}
     if len(steps) != 1:
         return [Literal(start, I64) for start in starts]

@@ -53,8 +53,9 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     sizes = rows_, columns_, depth_ = k.size((rows,)), k.size((columns,)), k.size((depth,))
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     width = run_time_panel_width(k, columns)
+    is_row_major = not transpose_b and result.dtype == F32
     is_wide = isinstance(columns, int) and columns > 0 and columns % STEP == 0
-    in_one_tile = isinstance(rows, int) and rows <= ROWS and is_wide and not transpose_b and b.dtype.name == "f32"
+    in_one_tile = isinstance(rows, int) and rows <= ROWS and is_wide and is_row_major
 
     def starts(counters: tuple[Scalar, ...]) -> tuple[Lhs, Scalar]:
         at_a, at_b = (k.let("start", batch_start(counters, batch, shape)) for shape in (left, right))
@@ -66,18 +67,18 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
 
     def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, RowMajor | PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
-        copied: RowMajor | PackOnTheFly
+        read: RowMajor | PackOnTheFly
         if in_one_tile:
-            copied = RowMajor(b, at_b)
+            read = RowMajor(b, at_b)
         elif transpose_b:
-            copied = pack_from_column_major(k, b, at_b, depth_)
+            read = pack_from_column_major(k, b, at_b, depth_)
         else:
-            copied = pack_from_row_major(k, b, at_b, columns_)
-        return matrix, copied, lambda i, j: indices(counters, i, j)
+            read = pack_from_row_major(k, b, at_b, columns_)
+        return matrix, read, lambda i, j: indices(counters, i, j)
 
     reads_in_place = transpose_b and isinstance(rows, int) and rows < _FEW
     is_narrow = isinstance(columns, int) and columns < STEP
-    is_gemv = rows == 1 and not transpose_b and not is_narrow and result.dtype == F32
+    is_gemv = rows == 1 and is_row_major and not is_narrow
     is_vector = columns == 1 and not transpose_a
     if k.is_small and not (reads_in_place or is_vector):
 
@@ -95,20 +96,17 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     if is_gemv:
         _gemv(k, batch, (columns_, depth_), starts, b, result, indices)
         return
-    if is_vector:
-        with loop_nest(k, list(batch)) as place:
-            matrix, at_b = starts(tuple(place))
-            vector = Lhs(b, at_b, depth_, Literal(1, I64))
-            sizes_of_transposed = columns_, rows_, depth_
-            _dot_products(
-                k, sizes_of_transposed, vector, matrix.start, a, result, lambda i, j: indices(tuple(place), j, i)
-            )
-        return
-    if not reads_in_place:
+    if not (reads_in_place or is_vector):
         gemm(k, batch, sizes, width, result, operands)
         return
-    with loop_nest(k, list(batch)) as counters:
-        _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: indices(tuple(counters), i, j))
+    with loop_nest(k, list(batch)) as loops:
+        counters = tuple(loops)
+        matrix, at_b = starts(counters)
+        if is_vector:  # the transposed product: the vector, as a row, times the rows of `a`
+            vector, turned = Lhs(b, at_b, depth_, Literal(1, I64)), (columns_, rows_, depth_)
+            _dot_products(k, turned, vector, matrix.start, a, result, lambda i, j: indices(counters, j, i))
+        else:
+            _dot_products(k, sizes, matrix, at_b, b, result, lambda i, j: indices(counters, i, j))
 
 
 def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:

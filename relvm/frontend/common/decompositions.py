@@ -32,7 +32,8 @@ def eigh(
     """Return the results of `hermitian_kernel`: the eigenvalues, the eigenvectors, and the numbers of missing
     eigenvalues.
 
-    Without `has_vectors`, the list of the eigenvectors is empty."""
+    Without `has_vectors`, the list of the eigenvectors is empty.
+    """
     matrix = _matrices(importer, matrix, is_square=True)
     name = importer.unique_name("eigh")
     found = hermitian_kernel(name, _types(matrix), is_lower=is_lower, has_vectors=has_vectors)
@@ -62,7 +63,8 @@ def svd(
 def schur(importer: ModuleContext, matrix: Sequence[Expr], *, has_vectors: bool) -> tuple[Parts, Parts, Parts, Expr]:
     """Return the results of `schur_kernel`: T, Z, the eigenvalues, and the numbers of missing eigenvalues.
 
-    Without `has_vectors`, the list for Z is empty."""
+    Without `has_vectors`, the list for Z is empty.
+    """
     matrix = _matrices(importer, matrix, is_square=True)
     found = schur_kernel(importer.unique_name("schur"), _types(matrix), has_vectors=has_vectors)
     *results, failures = _decomposed(importer, found, matrix)

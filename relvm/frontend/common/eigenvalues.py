@@ -227,7 +227,8 @@ def _turn_real(
 ) -> None:
     """Apply the similarity transform of a rotation of two rows.
 
-    pair: the indices of the rows.   turn: the cosine and the sine of the angle."""
+    pair: the indices of the rows.   turn: the cosine and the sine of the angle.
+    """
     count = size(t.shape[-1])
     first, second = pair
     c, s = turn

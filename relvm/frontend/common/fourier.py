@@ -68,7 +68,8 @@ def _transform(
 ) -> Complex:
     """Return the transform of the last axis, multiplied by `scale`.
 
-    sign: the sign of the angles: -1 for the transform, 1 for its inverse."""
+    sign: the sign of the angles: -1 for the transform, 1 for its inverse.
+    """
     factors = _factors(length)
     if max(factors, default=1) > _LARGEST_PRIME:
         return _convolved(importer, real, imaginary, length, sign, scale)

@@ -476,7 +476,8 @@ def _accumulate(
 
     memory: buffers for the vectors of a reflection of columns and of rows.
     factors: the factors of the reflections of columns and of rows.
-    products: the buffers of the results."""
+    products: the buffers of the results.
+    """
     (v, w), (column_taus, row_taus), (left, right) = memory, factors, products
     columns = size(a[0].shape[-1])
     for matrix in (left, right):

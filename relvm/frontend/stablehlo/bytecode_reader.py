@@ -316,7 +316,8 @@ class BytecodeReader:
     def _skip_use_lists(self, c: ByteCursor, values: int) -> None:
         """Skip the use-list orders of results or arguments, which MLIR stores optionally.
 
-        values: the number of these results or arguments."""
+        values: the number of these results or arguments.
+        """
         for _ in range(c.count("use lists") if values > 1 else 1):
             if values > 1:
                 c.varint()

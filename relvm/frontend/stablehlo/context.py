@@ -84,7 +84,8 @@ class ImportContext(ModuleContext):
         """Return the type of a value.
 
         stem: for a parameter, the beginning of the names of the variables for its unknown dimensions.  For other
-        values, it is empty, and a type with unknown dimensions has no shape."""
+        values, it is empty, and a type with unknown dimensions has no shape.
+        """
         if isinstance(type_, TupleOf):
             return TupleType(tuple(self.type_of(item, stem) for item in type_.items))
         if isinstance(type_, Tensor) and isinstance(type_.element, ElementType) and type_.element.is_complex:

@@ -20,7 +20,7 @@ from relvm.frontend.stablehlo.program import Elements, Operation, Tensor, Value
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, Shape
-from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative
+from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative, known_sizes
 from relvm.ir.types import ShapeType
 
 _LARGEST = 64  # elements of a tensor whose elements are followed
@@ -313,8 +313,8 @@ def _selected(operation: Operation, operands: list[Sizes]) -> Sizes | None:
 
 
 def _signs(operation: Operation, operands: list[Sizes]) -> Sizes | None:
-    (values,) = operands
-    return tuple((x > 0) - (x < 0) for x in values) if all(isinstance(x, int) for x in values) else None  # type: ignore[operator]
+    numbers = known_sizes(operands[0])
+    return None if numbers is None else tuple((x > 0) - (x < 0) for x in numbers)
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {

@@ -72,7 +72,8 @@ class PaddedCopy:
         """Generate the code that copies some lines of each channel.
 
         lines: the range [begin, end) of these lines, as indices in the copy of a channel.
-        columns: the range [begin, end) of their columns that are elements of x.  The other columns become 0."""
+        columns: the range [begin, end) of their columns that are elements of x.  The other columns become 0.
+        """
         (top, left), (high, wide) = origin, self.dims
         target = to + lines[0] * self.columns
         source = plane + (top + lines[0] * self.steps[0]) * wide + left + columns[0] * self.steps[1]

@@ -206,7 +206,8 @@ class _Block:
 
         channel, channels: the index of the first of these channels, and their number.
         weights: the position of their weights in the array of packed weights.
-        width: the number of filters."""
+        width: the number of filters.
+        """
         k, shape = self.k, self.shape
         if shape.is_padded:
             x = Address(self.copy, _ZERO)

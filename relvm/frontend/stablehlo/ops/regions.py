@@ -28,7 +28,7 @@ from relvm.ir.dtypes import BOOL, I8, I64, DType
 from relvm.ir.expr import Block, Constant, Expr, Shape, Tuple, Var
 from relvm.ir.loop_ir import Scalar
 from relvm.ir.operator import Operator
-from relvm.ir.symbolic import is_never_negative, product
+from relvm.ir.symbolic import is_never_negative, known_sizes, product
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -242,8 +242,9 @@ def dynamic_reduce_window(node: Node) -> Expr | tuple[Expr, ...]:
         raise RelvmFormatError(f"called_computations is {computations!r}, expected the name of a function")
     operation = replace(node.operation, regions=(Region([function.body]),))
     node = replace(node, operation=operation, operands=node.operands[:-5])
+    # A window with symbolic sizes is only compared with those of cumulative operations.
     window = Window(sizes, strides, dilations, base_dilations, padding)  # type: ignore[arg-type]
-    if all(isinstance(size, int) for number in numbers for size in number):
+    if all(known_sizes(part) is not None for part in numbers):
         return _reduced_windows(node, window)
     found = _cumulative(node, window)
     if found is None:

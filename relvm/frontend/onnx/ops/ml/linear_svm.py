@@ -83,7 +83,8 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
     """Apply the kernel function of an SVM to each pair of a row of x and a support vector.
 
-    The result has the shape (rows, vectors)."""
+    The result has the shape (rows, vectors).
+    """
     parameters = number_list(node, "kernel_params")
     gamma, shift, degree = (0.0, 0.0, 0.0) if parameters is None else (float(p) for p in parameters[:3])
     kind = node.attribute("kernel_type", "LINEAR")

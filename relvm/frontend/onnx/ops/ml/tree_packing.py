@@ -303,7 +303,8 @@ def _leaf_values(
     """Return the threshold of each node that is a leaf, and the tables `starts`, `entry_targets` and `values`.
 
     If there is one target, the threshold of a leaf is its weight.  Otherwise, the bits of the threshold are the index
-    of the leaf among all leaves."""
+    of the leaf among all leaves.
+    """
     missing = dtype.type(AGGREGATES[aggregate])
     none, no_values = np.empty(0, np.int32), np.empty(0, dtype)
     used = forest.is_leaf[forest.leaves]
