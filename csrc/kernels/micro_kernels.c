@@ -27,6 +27,7 @@
 #include "peak_flops.h"
 #include "pooling.h"
 #include "selected.h"
+#include "sorting.h"
 #include "trees.h"
 #include "winograd.h"
 
@@ -39,6 +40,8 @@ enum {
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
   INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
   PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
+  SORT_WORK = 8,                              /* work per number and division of rvm_sort_i64 */
+  KEEP_WORK = 64,                             /* work per number of rvm_keep_least_i64 */
   PLANE_STEPS = 1 << 16,                      /* the largest padding and dilation of rvm_planes_f32 */
 };
 
@@ -509,6 +512,36 @@ static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_p
         SPEND(line_work * ((part.out_width + line - 1) / line) * part.out_height);
         max_pool_f32_any_window(part);
       }
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_sort_i64(rvm_sort_i64_arguments args, const rvm_sort_i64_buffers *buffers,
+                            const rvm_micro_watch *watch) {
+  EXPECT_RANGE(values, 0, args.count);
+  rvm_sort_ranges ranges;
+  rvm_begin_sort(&ranges, args.count);
+  while (ranges.count) {
+    SPEND(SORT_WORK * ranges.items[ranges.count - 1].count);
+    rvm_sort_step(args.values, &ranges);
+  }
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_keep_least_i64(rvm_keep_least_i64_arguments args, const rvm_keep_least_i64_buffers *buffers,
+                                  const rvm_micro_watch *watch) {
+  EXPECT_RANGE(kept, 0, args.most);
+  EXPECT_RANGE(values, 0, args.count);
+  if (!args.is_heap) SPEND(SORT_WORK * args.most);
+  const int64_t portion = portion_size(KEEP_WORK, RVM_KEEP_BLOCK);
+  /* One iteration even if there is no number: unless `is_heap`, `kept` becomes a heap. */
+  for (int64_t i = 0; i == 0 || i < args.count; i += portion) {
+    rvm_keep_least_i64_arguments part = args;
+    part.values = args.values + i;
+    part.count = min_i64(args.count - i, portion);
+    part.is_heap = i > 0 || args.is_heap != 0;
+    SPEND(KEEP_WORK * (part.count + 1));
+    rvm_keep_least_i64(&part);
+  }
   return RVM_MICRO_DONE;
 }
 

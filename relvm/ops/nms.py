@@ -6,13 +6,16 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import F32, I64
-from relvm.ir.loop_ir import Literal, Scalar, as_scalar, maximum, minimum, select
+from relvm.ir.loop_ir import Address, Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
-from relvm.ops.sort_topk import Heap, comes_before, heap_levels, numpy_top_positions
+from relvm.ops.sort_topk import check_positions, numpy_top_positions, packed_position, sort_key, unpack_positions
+
+_SCORES = 512  # scores that are compared with the threshold together
+_SELECTED = 64  # selected boxes that are compared with a box together
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
@@ -57,13 +60,13 @@ def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, cent
 def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
     """Generate the kernel of `non_max_suppression`, which works in place in the rows of the result.
 
-    The front of a row stores a heap of the remaining boxes, with the best box at the root.  The end of the row stores
-    the selected boxes in reverse order.  When the selection is complete, the row is reversed.
+    A row first contains the boxes above the threshold, as results of `packed_position`, and is sorted.  The loop over
+    these boxes stores the position of each selected box behind that of the last one, where it replaces a box that the
+    loop has passed.
     """
     (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
     images, kinds, count = scores.shape
-    size = as_scalar(count, I64)
-    levels, last, zero = heap_levels(k, size), size - 1, Literal(0, I64)
+    size, zero, least = as_scalar(count, I64), Literal(0, I64), threshold[()]
 
     def corners(image: Scalar, at: Scalar) -> list[tuple[Scalar, Scalar]]:
         box = [k.let("box", boxes[image, at, i]) for i in range(4)]
@@ -75,37 +78,38 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
             pairs.append((k.let("low", low), k.let("high", high)))
         return pairs
 
+    check_positions(k, "non_max_suppression", size)
     with parallel_loop_nest(k, [images, kinds], size * 64) as (image, kind):
         start = k.let("start", (image * as_scalar(kinds, I64) + kind) * size)
-
-        def is_worse(p: Scalar, q: Scalar) -> Scalar:
-            one, other = (k.let("score", scores.flat(start + at)) for at in (p, q))
-            tie = comes_before(one, other, True).eq(False).logical_and(p > q)
-            return k.let("worse", comes_before(other, one, True).logical_or(tie))
-
         left, chosen = k.variable("left", zero), k.variable("chosen", zero)
-        with k.loop(size, name="n") as n:
-            least, score = threshold[()], k.let("score", scores.flat(start + n))
-            with k.branch((score > least).logical_or(least.ne(least))):
-                k.store(out, (start + left,), n)
+
+        def is_above(n: Scalar) -> Scalar:
+            return (scores.flat(start + n) > least).logical_or(least.ne(least))
+
+        with k.loop((size + (_SCORES - 1)) / _SCORES, name="part") as part:
+            first = k.let("first", part * _SCORES)
+            end = k.let("end", minimum(size, first + _SCORES))
+            above = k.variable("above", zero)
+            with k.loop(end, start=first, name="n", simd=True, reduce=[("add", above)]) as n:
+                k.assign(above, above + is_above(n).to(I64))
+            with k.branch(above > 0), k.loop(end, start=first, name="n") as n, k.branch(is_above(n)):
+                k.store(out, (start + left,), packed_position(sort_key(scores.flat(start + n), True), n))
                 k.assign(left, left + 1)
-        heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
-        heap.heapify(left)
-        with k.loop(select((left > 0).logical_and(chosen < limit[()]), size, zero), name="n"):
-            at = k.let("at", heap.at(zero))
-            k.assign(left, left - 1)
-            heap.put(zero, heap.at(left))
-            heap.sift_down(zero, left)
+        k.invoke("rvm_sort_i64", values=Address(out, start), count=left)
+        unpack_positions(k, out, start, left)
+        with k.loop(select(chosen < limit[()], left, zero), name="n") as n:
+            at = k.let("at", out.flat(start + n))
             hidden, one = k.variable("hidden", zero), corners(image, at)
-            with k.loop(select(hidden.eq(0), chosen, zero), name="m") as m:
-                other = corners(image, k.let("other", heap.at(last - m)))
-                part = _intersection_over_union(k, one, other)
-                k.assign(hidden, select((part > 0).logical_and(part > overlap[()]), Literal(1, I64), zero))
+            blocks = k.let("blocks", (chosen + (_SELECTED - 1)) / _SELECTED)
+            with k.loop(select(hidden.eq(0), blocks, zero), name="block") as block:
+                first = k.let("first", block * _SELECTED)
+                end = k.let("end", minimum(chosen, first + _SELECTED))
+                with k.loop(end, start=first, name="m", simd=True, reduce=[("add", hidden)]) as m:
+                    part = _intersection_over_union(k, one, corners(image, k.let("other", out.flat(start + m))))
+                    k.assign(hidden, hidden + (part > 0).logical_and(part > overlap[()]).to(I64))
             with k.branch(hidden.eq(0)):
-                heap.put(last - chosen, at)
+                k.store(out, (start + chosen,), at)
                 k.assign(chosen, chosen + 1)
-        with k.loop(size / 2, name="n") as n:
-            heap.swap(n, last - n)
         with k.loop(size, start=chosen, name="n", simd=True) as n:
             k.store(out, (start + n,), -1)
 

@@ -166,7 +166,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
             steps.append(step)
         target = k.let("target", n * channels * (size[0] * size[1]) + place)
         source = k.let("source", images.flat(n) * channels * height * width)
-        with k.loop(channels, name="c") as c:
+        with k.loop(channels, name="c", simd=True) as c:
             k.store(out, (target + c * (size[0] * size[1]),), 0)
         with k.loop(counts[0], name="i") as i, k.loop(counts[1], name="j") as j:
             taps = []
@@ -180,7 +180,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
             corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
             weights = [(k.let("at", r * width + c), k.let("w", w * kept)) for r, c, w in corners]
             is_first = (i + j).eq(0)
-            with k.loop(channels, name="c") as c:
+            with k.loop(channels, name="c", simd=True) as c:
                 plane = k.let("image", source + c * height * width)
                 values = [x.flat(plane + corner) * w for corner, w in weights]
                 at = target + c * (size[0] * size[1])
@@ -189,7 +189,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
                 k.store(out, (at,), largest)
         if mode == "avg":
             total = k.let("total", maximum(counts[0] * counts[1], 1).to(dtype))
-            with k.loop(channels, name="c") as c:
+            with k.loop(channels, name="c", simd=True) as c:
                 at = target + c * (size[0] * size[1])
                 k.store(out, (at,), out.flat(at) / total)
 

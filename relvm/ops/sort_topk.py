@@ -7,14 +7,28 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dtypes import I64
-from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, as_scalar, select
+from relvm.ir.dtypes import F32, I32, I64, U32
+from relvm.ir.loop_ir import (
+    Address,
+    Buffer,
+    Literal,
+    Local,
+    Operation,
+    Scalar,
+    as_scalar,
+    constant_value,
+    minimum,
+    select,
+)
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.lowering_rules import CustomKernel, loop_nest
+from relvm.kernels.lowering_rules import CustomKernel, loop_nest, parallel_loop_nest
+
+_POSITIONS = 2**32
+_BLOCK = 512  # elements whose keys are computed together
 
 
 def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
@@ -38,14 +52,93 @@ def comes_before(x: Scalar, y: Scalar, largest: bool) -> Scalar:
     return before.logical_or(y.ne(y).logical_and(x.eq(x))) if x.dtype.is_float else before
 
 
-def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
-    """Generate the kernel of `argtopk`, which works in place in the rows of the result.
+def sort_key(x: Scalar, largest: bool) -> Scalar:
+    """Return an i64 in [-2^31, 2^31) whose order is that of the elements x, of at most 32 bits.
 
-    A row stores a heap of the best positions so far, with the worst at the root.  At the end, the row is sorted.  Two
-    positions never compare equal: of equal elements, the one at the smaller position is better.
+    Equal elements have equal keys, and NaN counts as the largest element.
+
+    largest: whether the key of a larger element is smaller.
     """
+    if x.dtype.is_float:
+        number = x.to(F32)
+        bits = Operation("rvm_bits_of_f32", (number + 0.0,), I32).to(I64)  # -0.0 + 0.0 is 0.0
+        ordered = select(bits < 0, -(2**31) - 1 - bits, bits)
+        key = select(number.ne(number), Literal(2**31 - 1, I64), ordered)
+    else:
+        key = x.to(I64) - 2**31 if x.dtype is U32 else x.to(I64)
+    return -1 - key if largest else key
+
+
+def packed_position(key: Scalar, position: Scalar) -> Scalar:
+    """Return an i64 that orders elements by `sort_key` and then by position, which is below 2^32."""
+    return key * _POSITIONS + position
+
+
+def check_positions(k: KernelBuilder, op: str, size: Scalar) -> None:
+    """Generate code that fails if `packed_position` cannot represent the positions of `size` elements."""
+    if constant_value(size) is None:
+        message = f"{op}: the axis has %lld elements, expected at most {_POSITIONS}"
+        k.fail(size > _POSITIONS, "SHAPE_ERROR", message, size)
+
+
+def unpack_positions(k: KernelBuilder, out: Buffer, start: Scalar, count: Scalar) -> None:
+    """Generate code that replaces the results of `packed_position` at `start` by the positions."""
+    with k.loop(count, name="n", simd=True) as n:
+        k.store(out, (start + n,), out.flat(start + n).to(U32).to(I64))
+
+
+def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
     (x,), (out,) = inputs, outputs
     axis %= len(x.shape)
+    is_last = axis == len(x.shape) - 1
+    if is_last and x.dtype.bits <= 32 and not k.is_small:
+        _argtopk_by_keys(k, x, out, largest)
+    else:
+        _argtopk_in_place(k, x, out, axis, largest)
+
+
+def _argtopk_by_keys(k: KernelBuilder, x: Buffer, out: Buffer, largest: bool) -> None:
+    """Generate the kernel of `argtopk` along the last axis, for elements of at most 32 bits.
+
+    A row of the result stores keys with positions, first as a heap with the worst at the root, then sorted.
+    """
+    size, count = as_scalar(x.shape[-1], I64), as_scalar(out.shape[-1], I64)
+    check_positions(k, "argtopk", size)
+    sorts_all = x.shape[-1] == out.shape[-1]
+    with parallel_loop_nest(k, [product(x.shape[:-1])], size * 16 + count * 64) as (row,):
+        source, target = k.let("source", row * size), k.let("target", row * count)
+
+        def pack(to: Buffer, at: Scalar, first: Scalar, elements: Scalar) -> None:
+            with k.loop(elements, name="n", simd=True) as n:
+                key = sort_key(x.flat(source + first + n), largest)
+                k.store(to, (at + n,), packed_position(key, first + n))
+
+        zero = Literal(0, I64)
+        pack(out, target, zero, count)
+        if not sorts_all:
+            block = k.allocate("block", I64, (_BLOCK,))
+            with k.loop((size - count + (_BLOCK - 1)) / _BLOCK, name="part") as part:
+                first = k.let("first", count + part * _BLOCK)
+                elements = k.let("elements", minimum(size - first, _BLOCK))
+                pack(block, zero, first, elements)
+                k.invoke(
+                    "rvm_keep_least_i64",
+                    kept=Address(out, target),
+                    most=count,
+                    is_heap=part,
+                    values=Address(block, zero),
+                    count=elements,
+                )
+        k.invoke("rvm_sort_i64", values=Address(out, target), count=count)
+        unpack_positions(k, out, target, count)
+
+
+def _argtopk_in_place(k: KernelBuilder, x: Buffer, out: Buffer, axis: int, largest: bool) -> None:
+    """Generate the kernel of `argtopk` for any axis and dtype.
+
+    A row of the result stores a heap of the best positions so far, with the worst at the root.  At the end, the row is
+    sorted.  Two positions never compare equal: of equal elements, the one at the smaller position is better.
+    """
     size, count = as_scalar(x.shape[axis], I64), as_scalar(out.shape[axis], I64)
     step = k.size(x.shape[axis + 1 :])
     levels = heap_levels(k, count)

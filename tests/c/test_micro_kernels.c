@@ -130,6 +130,13 @@ static const call calls[] = {
     {"rvm_gemv_f32", "SSwwSwF", {21, 7, 7, 6 * 30 + 21, 30, 21, 1}},
     {"rvm_gemv_f32", "SSwwSwF", {5000, 600, 600, 599 * 5000 + 5000, 5000, 5000, 0}},
     {"rvm_gemv_f32", "SSwwSwF", {4, 0, 0, 0, 0, 4, 0}},
+    {"rvm_sort_i64", "qS", {5000, 5000}},
+    {"rvm_sort_i64", "qS", {3, 3}},
+    {"rvm_sort_i64", "qS", {0, 0}},
+    {"rvm_keep_least_i64", "qSFqS", {30, 30, 0, 5000, 5000}},
+    {"rvm_keep_least_i64", "qSFqS", {30, 30, 1, 70000, 70000}},
+    {"rvm_keep_least_i64", "qSFqS", {0, 0, 0, 20, 20}},
+    {"rvm_keep_least_i64", "qSFqS", {7, 7, 0, 0, 0}},
     {"rvm_multiply_adds", "wSff", {192, 3, 1, 1}},
     {"rvm_multiply_adds", "wSff", {192, 30000, 0, 1}},
 };

@@ -130,7 +130,16 @@ def opening_unit() -> str:
 
 _INCLUDE = re.compile(r'^#include "(.*\.h)"$', re.MULTILINE)
 # The headers with functions that the units of a library share (RVM_OUT_OF_LINE in compiler.h).
-_SHARED = ("attention.h", "conv_f32.h", "depthwise_f32.h", "gemm_f32.h", "gemm_int8.h", "gemm_quantized.h", "trees.h")
+_SHARED = (
+    "attention.h",
+    "conv_f32.h",
+    "depthwise_f32.h",
+    "gemm_f32.h",
+    "gemm_int8.h",
+    "gemm_quantized.h",
+    "sorting.h",
+    "trees.h",
+)
 
 
 def _header_text(name: str) -> str:
