@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiler.h"
+#include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 #include "tile_forms.h"
 
@@ -352,9 +353,27 @@ static inline RVM_ALWAYS_INLINE void rvm_any_dots_in_registers(const rvm_tile_by
     rvm_dots_in_registers(args, 0, 0, rows, vectors, column);
 }
 
-/* rvm_tile_dots(args) computes rvm_tile_bytes for all complete words, without the corrections of rvm_move_tile. */
+/* rvm_tile_dots(args) computes rvm_tile_bytes for at most RVM_TILE_ROWS rows and all complete words, without the
+   corrections of rvm_move_tile. */
 RVM_DEFINE_TILES(rvm_tile_dots, rvm_tile_bytes_arguments, rvm_any_dots_in_registers, RVM_DOT_COLUMNS, RVM_DOT_VECTORS,
                  args->a_stride)
+
+/* Like rvm_tile_dots, for any number of rows. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_rows(const rvm_tile_bytes_arguments *args) {
+  if (args->rows <= RVM_TILE_ROWS) {
+    if (args->rows > 0) rvm_tile_dots(args);
+    return;
+  }
+  rvm_tile_bytes_arguments part = *args;
+  int64_t r = 0;
+  for (part.rows = RVM_TILE_ROWS; r + RVM_TILE_ROWS <= args->rows; r += RVM_TILE_ROWS) {
+    rvm_tile_dots(&part);
+    part.a = (const uint8_t *)part.a + RVM_TILE_ROWS * args->a_stride;
+    part.tile += RVM_TILE_ROWS * args->tile_stride;
+  }
+  part.rows = args->rows - r;
+  if (part.rows > 0) rvm_tile_dots(&part);
+}
 
 #ifdef RVM_DOTS_MOVE
 
@@ -386,17 +405,131 @@ static RVM_NOINLINE void rvm_move_tile(const rvm_tile_bytes_arguments *args) {
 
 #endif
 
+#if defined __AMX_INT8__ && defined __AVX512VNNI__
+#define RVM_AMX
+
+/* AMX: a tile register has up to 16 rows of 64 bytes, and an instruction multiplies two of them.  In this section, a
+   block is the part of a tile of rvm_tile_bytes that has up to 16 rows and 64 columns: tile registers 0 to 3 contain
+   its sums, 4 the left factors, and 5 and 6 the right factors of 16 columns. */
+enum {
+  RVM_AMX_ROWS = 16,  /* rows of a block, at most */
+  RVM_AMX_BYTES = 64, /* bytes of a row of left factors that are multiplied together */
+  RVM_AMX_WORK =
+      1536, /* rows times depth from which a block is faster than vectors: configuring registers takes time */
+};
+
+typedef struct rvm_amx_configuration {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} rvm_amx_configuration;
+
+/* The statements that use tile registers do not tell the compiler which memory they access. */
+#define RVM_AMX_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* Configures the tile registers for blocks of `rows` rows. */
+static inline void rvm_amx_configure(int rows) {
+  rvm_amx_configuration shapes = {.palette = 1};
+  for (int i = 0; i < 7; i++) {
+    shapes.row_bytes[i] = RVM_AMX_BYTES;
+    shapes.rows[i] = (uint8_t)(i < 5 ? rows : RVM_AMX_ROWS);
+  }
+  RVM_AMX_BARRIER();
+  _tile_loadconfig(&shapes);
+}
+
+/* Multiplies the left factors by those of column group v of the block, and adds the products to its sums. */
+#define RVM_AMX_MULTIPLY(v, right)                                  \
+  if (v < vectors) {                                                \
+    _tile_loadd(right, b + p / 4 * b_stride + 16 * v, b_row_bytes); \
+    if (a_is_signed)                                                \
+      _tile_dpbsud(v, 4, right);                                    \
+    else                                                            \
+      _tile_dpbusd(v, 4, right);                                    \
+  }
+#define RVM_AMX_LOAD(v) \
+  if (v < vectors) _tile_loadd(v, tile + 16 * v, tile_row_bytes);
+#define RVM_AMX_STORE(v) \
+  if (v < vectors) _tile_stored(v, tile + 16 * v, tile_row_bytes);
+
+/* Computes the block of `rows` rows whose first column is `column`.  args->depth is a multiple of RVM_AMX_BYTES.  The
+   tile registers are configured for `rows`. */
+static inline void rvm_amx_block(const rvm_tile_bytes_arguments *args, int rows, int64_t column) {
+  const int64_t b_stride = args->b_stride, b_row_bytes = 4 * b_stride, tile_row_bytes = 4 * args->tile_stride;
+  const int64_t vectors = (args->columns - column + 15) / 16; /* the number of column groups, or more than 4 */
+  const int32_t *const b = args->b + column;
+  int32_t *const tile = args->tile + column;
+  const int a_is_signed = args->a_is_signed != 0;
+  RVM_AMX_BARRIER();
+  RVM_AMX_LOAD(0)
+  RVM_AMX_LOAD(1) RVM_AMX_LOAD(2) RVM_AMX_LOAD(3) for (int64_t p = 0; p < args->depth; p += RVM_AMX_BYTES) {
+    const uint8_t *const a = (const uint8_t *)args->a + p;
+    if (args->flip) {
+      const __m512i flip = _mm512_set1_epi32((int)args->flip);
+      __m512i left[RVM_AMX_ROWS];
+      for (int r = 0; r < rows; r++) left[r] = _mm512_xor_si512(_mm512_loadu_si512(a + r * args->a_stride), flip);
+      RVM_AMX_BARRIER();
+      _tile_loadd(4, left, RVM_AMX_BYTES);
+      RVM_AMX_BARRIER();
+    } else {
+      _tile_loadd(4, a, args->a_stride);
+    }
+    RVM_AMX_MULTIPLY(0, 5)
+    RVM_AMX_MULTIPLY(1, 6)
+    RVM_AMX_MULTIPLY(2, 5)
+    RVM_AMX_MULTIPLY(3, 6)
+  }
+  RVM_AMX_STORE(0) RVM_AMX_STORE(1) RVM_AMX_STORE(2) RVM_AMX_STORE(3) RVM_AMX_BARRIER();
+}
+
+/* rvm_tile_amx(args) computes the first rows of a tile of rvm_tile_bytes, up to a multiple of RVM_AMX_BYTES of depth.
+   Returns the number of these rows. */
+static inline int64_t rvm_multiply_by_amx(const rvm_tile_bytes_arguments *args) {
+  rvm_tile_bytes_arguments part = *args;
+  int64_t done = 0;
+  part.depth = args->depth / RVM_AMX_BYTES * RVM_AMX_BYTES;
+  while (done < args->rows) {
+    const int rows = (int)(args->rows - done < RVM_AMX_ROWS ? args->rows - done : RVM_AMX_ROWS);
+    if (rows * part.depth < RVM_AMX_WORK) break;
+    if (done == 0 || rows < RVM_AMX_ROWS) rvm_amx_configure(rows);
+    for (int64_t column = 0; column < args->columns; column += 64) rvm_amx_block(&part, rows, column);
+    part.a = (const uint8_t *)part.a + rows * args->a_stride;
+    part.tile += rows * args->tile_stride;
+    done += rows;
+  }
+  if (done > 0) _tile_release();
+  return done;
+}
+RVM_OUT_OF_LINE(int64_t rvm_tile_amx(const rvm_tile_bytes_arguments *args), return rvm_multiply_by_amx(args);)
+#endif
+
 /* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
    p], in which the bits of `flip` are inverted; `flip` is four equal bytes.  right(p, j) is byte p % 4 of b[p / 4 *
    b_stride + j].  If depth is not a multiple of 4, the bytes for p >= depth in the last words of b must be 0, unless
    `flip` is 0.  a_is_signed: 1 if a is the signed matrix, 0 if b is.
 
-   rows: at most 6.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of
-   them are also changed. */
+   rows: at most RVM_BYTE_TILE_ROWS.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist,
+   because some of them are also changed. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_arguments *args) {
   const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
-  rvm_tile_dots(args);
+  rvm_tile_bytes_arguments part = *args;
+#ifdef RVM_AMX
+  const int64_t by_amx = rvm_tile_amx(args);
+  if (by_amx > 0 && args->depth % RVM_AMX_BYTES >= 4) {
+    rvm_tile_bytes_arguments rest = *args;
+    const int64_t done = args->depth / RVM_AMX_BYTES * RVM_AMX_BYTES;
+    rest.rows = by_amx;
+    rest.depth = args->depth - done;
+    rest.a = (const uint8_t *)args->a + done;
+    rest.b = args->b + done / 4 * args->b_stride;
+    rvm_tile_rows(&rest);
+  }
+  part.rows = args->rows - by_amx;
+  part.a = (const uint8_t *)args->a + by_amx * args->a_stride;
+  part.tile = args->tile + by_amx * args->tile_stride;
+#endif
+  rvm_tile_rows(&part);
 #ifdef RVM_DOTS_MOVE
   rvm_move_tile(args);
 #endif

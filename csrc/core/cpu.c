@@ -17,12 +17,14 @@ enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+enum { TILE_STATE = 3 << 17 }; /* the bits of XCR0 for the tile registers of AMX */
+
 /* Returns the low half of XCR0, a bit set of the kinds of registers that the operating system saves.  AVX needs bits 1
-   and 2.  AVX-512 needs bits 5 to 7 as well. */
+   and 2.  AVX-512 needs bits 5 to 7 as well.  The bits for tile registers are 0 if this process may not use them. */
 static unsigned saved_state(void) {
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return low;
+  return (low & TILE_STATE) == TILE_STATE && rvm_enable_tile_registers() ? low : low & ~(unsigned)TILE_STATE;
 }
 
 /* Reads the feature words of CPUID.  Words that the processor does not have keep their value, so the caller sets all to

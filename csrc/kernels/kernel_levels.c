@@ -19,6 +19,9 @@ extern const rvm_element_function rvm_element_functions_v3[], rvm_element_functi
 extern const rvm_strip_moves rvm_strip_moves_by_size_v3[4], rvm_strip_moves_by_size_v4[4];
 extern const rvm_micro_kernel rvm_micro_kernels_v3[], rvm_micro_kernels_v3_vnni[], rvm_micro_kernels_v4[],
     rvm_micro_kernels_v4_vnni[];
+#ifdef RVM_AMX_LEVEL
+extern const rvm_micro_kernel rvm_micro_kernels_v4_amx[];
+#endif
 #endif
 
 #ifdef RVM_HAS_FMA
@@ -33,6 +36,10 @@ static const rvm_kernel_level levels[] = {
     {"lse rdma dotprod i8mm", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels_i8mm, BASE_HAS_FMA},
     {"lse rdma dotprod", rvm_element_functions, rvm_strip_moves_by_size, rvm_micro_kernels_dotprod, BASE_HAS_FMA},
 #elif defined RVM_KERNEL_LEVELS
+#ifdef RVM_AMX_LEVEL
+    {"x86-64-v4 avx512vnni amx-tile amx-int8", rvm_element_functions_v4, rvm_strip_moves_by_size_v4,
+     rvm_micro_kernels_v4_amx, 1},
+#endif
     {"x86-64-v4 avx512vnni", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4_vnni, 1},
     {"x86-64-v4", rvm_element_functions_v4, rvm_strip_moves_by_size_v4, rvm_micro_kernels_v4, 1},
     {"x86-64-v3 avxvnni", rvm_element_functions_v3, rvm_strip_moves_by_size_v3, rvm_micro_kernels_v3_vnni, 1},

@@ -7,9 +7,9 @@
    and sums of a few such products, fit an int64.  The file is compiled once for each level of processor features
    (kernel_levels.h).
 
-   If RVM_SHARED_LEVEL is defined, it is the suffix of a level that differs from this level only in VNNI.  The file then
-   defines only the micro-kernels with products of bytes, and this level shares the other micro-kernels with that
-   level. */
+   If RVM_SHARED_LEVEL is defined, it is the suffix of a level that differs from this level only in products of bytes.
+   The file then defines only the micro-kernels with such products, and this level shares the other micro-kernels with
+   that level. */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -571,7 +571,7 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
 
 static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_bytes_buffers *buffers,
                               const rvm_micro_watch *watch) {
-  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  EXPECT(args.rows >= 1 && args.rows <= RVM_BYTE_TILE_ROWS && args.columns >= 1);
   const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
   EXPECT_RANGE_OF(uint8_t, a, 0, depth > 0 ? last_offset(args.rows, args.a_stride) + depth : 0);
   EXPECT_RANGE(b, 0, depth > 0 ? last_offset((depth + 3) / 4, args.b_stride) + width : 0);

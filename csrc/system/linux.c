@@ -32,6 +32,13 @@ int rvm_random_bytes(void *bytes, size_t size_bytes) {
 uint64_t rvm_hwcaps(void) { return (uint64_t)getauxval(AT_HWCAP2) << 32 | (uint32_t)getauxval(AT_HWCAP); }
 #endif
 
+#ifdef __x86_64__
+int rvm_enable_tile_registers(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
+}
+#endif
+
 size_t rvm_thread_stack(const char **lowest) {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;

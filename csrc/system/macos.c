@@ -40,6 +40,10 @@ uint64_t rvm_hwcaps(void) {
 }
 #endif
 
+#ifdef __x86_64__
+int rvm_enable_tile_registers(void) { return 0; } /* no Mac has AMX of x86-64 */
+#endif
+
 size_t rvm_thread_stack(const char **lowest) {
   const pthread_t self = pthread_self();
   const size_t size_bytes = pthread_get_stacksize_np(self);

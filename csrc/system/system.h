@@ -55,6 +55,11 @@ int64_t rvm_clock_now(void);
 /* Fills `size_bytes` bytes with random bytes from the system.  Returns 0 if the system does not provide them. */
 int rvm_random_bytes(void *bytes, size_t size_bytes);
 
+#ifdef __x86_64__
+/* Asks the system to save the tile registers of AMX for the threads of this process.  Returns whether it does. */
+int rvm_enable_tile_registers(void);
+#endif
+
 #ifdef __aarch64__
 enum { RVM_HWCAP_CRC32 = 1 << 7 };
 /* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.

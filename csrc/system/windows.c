@@ -17,6 +17,10 @@
 #include <wchar.h>
 #include <windows.h>
 
+#ifdef __x86_64__
+int rvm_enable_tile_registers(void) { return 0; } /* not implemented */
+#endif
+
 void *rvm_pages_map(size_t size_bytes) {
   return VirtualAlloc(NULL, size_bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }

@@ -15,7 +15,7 @@ from relvm.tables import CPU_FEATURES
 EXACT_FMA = "exact-fma"
 WASM_OPTIONS = ("--target=wasm32-wasi", "-msimd128")  # the options of target "wasm32"
 _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C compiler checks
-_PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
+_PRODUCTS = ("avx512vnni", "avxvnni", "amx-tile", "amx-int8")  # features for 8-bit products, which no level includes
 _PRODUCTS_OF_AARCH64 = ("dotprod", "i8mm")
 
 

@@ -21,6 +21,7 @@ from relvm.kernels.gemm.gemm import (
     Counters,
     LhsInt8,
     PackOnTheFly,
+    byte_tile_rows,
     gemm,
     pack_from_row_major,
     run_time_panel_width,
@@ -115,7 +116,7 @@ def convolve_words(
         return left, im2col_of(at_x), lambda i, j: (image, at_filter + i, j)
 
     sizes = (as_scalar(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
-    gemm(k, (x.shape[0], groups[0]), sizes, width, result, operands)
+    gemm(k, (x.shape[0], groups[0]), sizes, width, result, operands, tile_rows=byte_tile_rows(k))
 
 
 def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:

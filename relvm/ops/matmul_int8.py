@@ -15,7 +15,16 @@ from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, gemm, panel_width, run_time_panel_width
+from relvm.kernels.gemm.gemm import (
+    Counters,
+    LhsInt8,
+    PackOnTheFly,
+    Prepacked,
+    byte_tile_rows,
+    gemm,
+    panel_width,
+    run_time_panel_width,
+)
 from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pack_words, sum_row, word_count
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -80,7 +89,8 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
         right = pack_words(k, b, at_b, (depth, columns), width, signs.right, sums)
         return matrix, right, lambda i, j: (*counters, i, j)
 
-    gemm(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
+    sizes = (rows, columns, word_count(left[-1]))
+    gemm(k, batch, sizes, width, result, operands, tile_rows=byte_tile_rows(k))
 
 
 def _merged_shape(a: Shape, b: Shape, a_zero: Shape) -> Shape:
@@ -224,7 +234,7 @@ def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
+    gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters), tile_rows=byte_tile_rows(k))
 
 
 @op("matmul_integer_packed", numpy=_numpy_packed, lower=Contraction(_packed, two_loops, matrix_operations))

@@ -49,7 +49,7 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
     with k.parallel(size, _ELEMENT_WORK) as (first, last), k.loop(last, start=first, simd=True) as i:
-        k.store(out, (i,), _clamp_to_u8(k.let("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
+        k.store(out, (i,), Operation("rvm_saturate_u8", (_rounded(x.flat(i) / scale) + zero,), U8))
 
 
 def _rounded(x: Scalar) -> Scalar:

@@ -48,7 +48,7 @@ def test_the_executable_says_which_features_it_was_compiled_for() -> None:
 def test_the_default_has_what_products_of_bytes_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RELVM_CPU", raising=False)
     level = level_of(OWN)
-    extra = {"avx512vnni", "avxvnni"} & OWN if level in ("x86-64-v3", "x86-64-v4") else set()
+    extra = {"avx512vnni", "avxvnni", "amx-tile", "amx-int8"} & OWN if level in ("x86-64-v3", "x86-64-v4") else set()
     assert set(cpu_of("c").split()) == {*([level] if level != "x86-64" else []), *extra}
 
 

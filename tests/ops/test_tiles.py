@@ -7,6 +7,7 @@ import pytest
 from support.aot_export import BOUND
 from support.modes import machines, run_everywhere
 
+from relvm import vm
 from relvm.frontend.text import parse_module
 
 COLUMNS = (1, 15, 16, 17, 47, 48, 63, 64, 65, 100)
@@ -54,6 +55,26 @@ def test_a_transposed_matrix_of_any_size(depth: int, columns: int, dtype: str) -
     for head in (fixed, any_size) if depth <= BOUND else (fixed,):  # sizes of exports
         result = run_everywhere(parse_module(f"{head} {{ return matmul(x, w, transpose_b=true) }}"), x, w)
         assert np.array_equal(np.asarray(result), x @ w.T)
+
+
+@pytest.mark.parametrize("target", ["c", "bytecode"])
+def test_products_of_bytes_of_any_size(target: str) -> None:
+    """With AMX, a tile of enough rows and depth is computed in blocks of 16 rows, 64 columns and 64 bytes of depth."""
+    for a_type, b_type in (("i8", "i8"), ("u8", "i8"), ("i8", "u8"), ("u8", "u8")):
+        text = f"""def main(a: {a_type}[m, k], b: {b_type}[k, n], a_zero: {a_type}[], b_zero: {b_type}[]) {{
+          return matmul_integer(a, b, a_zero, b_zero) }}"""
+        machine = vm.VirtualMachine(vm.build(parse_module(text), target=target))
+        for rows, depth, columns in (
+            *((1, 2000, 64), (5, 311, 17), (6, 256, 100), (16, 96, 16), (17, 192, 33), (31, 64, 48), (48, 31, 65)),
+            *((47, 66, 130), (48, 65, 64), (49, 200, 70), (100, 128, 200), (145, 643, 31), (23, 2500, 5)),
+        ):
+            a, b, a_zero, b_zero = (
+                RANDOM.integers(0, 256, shape, np.uint8).view({"i8": "i1", "u8": "u1"}[dtype])
+                for dtype, shape in ((a_type, (rows, depth)), (b_type, (depth, columns)), (a_type, ()), (b_type, ()))
+            )
+            expected = (a.astype(np.int32) - np.int32(a_zero)) @ (b.astype(np.int32) - np.int32(b_zero))
+            found = machine["main"](a, b, a_zero, b_zero).numpy()
+            assert np.array_equal(found, expected), (a_type, b_type, rows, depth, columns)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (8, 8), (5, 13), (16, 16)])

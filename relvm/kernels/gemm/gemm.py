@@ -22,12 +22,13 @@ from relvm.kernels.lowering_rules import clip_to_block, size_of_block
 from relvm.tables import kernel_constant
 
 ROWS = kernel_constant("TILE_ROWS")
+_BYTE_ROWS = kernel_constant("BYTE_TILE_ROWS")
 DEPTH = 512  # rows of a panel, at most
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
 STEP = kernel_constant("TILE_STEP")
 _TILE = kernel_constant("TRANSPOSED_TILE")
 WIDTHS = tuple(range(kernel_constant("PANEL_WIDTH"), 0, -STEP))  # possible numbers of columns of a panel
-_MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
+_MIN_ROWS = 24 * ROWS  # minimum number of rows in a part; each part copies the panel, which takes as long as 12 rows
 
 Counters = Callable[..., tuple[Scalar, ...]]
 
@@ -150,6 +151,7 @@ def gemm(
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | RowMajor | PackOnTheFly, Counters]],
     line: int | None = None,
+    tile_rows: int = ROWS,
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
 
@@ -162,13 +164,15 @@ def gemm(
     classes of `left` and `right` must be the same for all products.
     line: None, or a number of columns.  The columns are then divided into lines of this length, and counters(i, n, j)
     returns the indices for row i and column j of line n.
+    tile_rows: the number of rows of a tile.  It is at most ROWS, or `byte_tile_rows` if the left matrix consists of
+    bytes.
     """
     rows, columns, depth = sizes
-    blocks, groups = _block_count(columns, width), _block_count(rows, ROWS)
+    blocks, groups = _block_count(columns, width), _block_count(rows, tile_rows)
     panels = blocks * k.size(tuple(batch))
-    least = minimum(groups, _MIN_TILES)
+    least = minimum(groups, _MIN_ROWS // tile_rows)
     with k.parallel(panels * groups, depth * width, least=least) as (first, last):
-        tile = k.allocate("tile", result.dtype, (_max_tile_rows(rows) * width,))
+        tile = k.allocate("tile", result.dtype, (_max_tile_rows(rows, tile_rows) * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip_to_block(k, first, last, number, groups)
             column = k.let("column", number % blocks * width)
@@ -179,7 +183,7 @@ def gemm(
                 pitch = k.let("pitch", round_up(count, STEP))
             stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
             product = _PanelMatmul(
-                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, line
+                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, tile_rows, line
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
@@ -258,7 +262,8 @@ class _PanelMatmul:
     tile: Buffer
     result: Epilogue
     counters: Counters
-    tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute, each of ROWS rows
+    tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute
+    tile_rows: int
     line: int | None  # the length of a line of columns (see gemm)
 
     def write(
@@ -283,7 +288,7 @@ class _PanelMatmul:
         def tile(row: Scalar, count: Scalar) -> None:
             self._tile(row, count, first, span, right, start, after_first, before_last)
 
-        for_each_tile(k, self.rows, ROWS, (low, high), tile)
+        for_each_tile(k, self.rows, self.tile_rows, (low, high), tile)
 
     def _tile(
         self,
@@ -574,10 +579,19 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
         k.store(panel, (p * pitch + count + j,), 0)
 
 
-def _max_tile_rows(rows: Scalar) -> int:
+def byte_tile_rows(k: KernelBuilder) -> int:
+    """Return the number of rows of a tile of a product of bytes.
+
+    It is larger than for other products, because an AMX unit multiplies 16 rows at a time, and takes as long to start
+    as for some 100 of its products.  It is ROWS if the kernel should use little memory (`k.is_compact`).
+    """
+    return ROWS if k.is_compact else _BYTE_ROWS
+
+
+def _max_tile_rows(rows: Scalar, tile_rows: int) -> int:
     """Return the maximum number of rows in a tile, at least 1, for a product with `rows` rows."""
     known = constant_value(rows)
-    return ROWS if known is None else min(ROWS, max(known, 1))
+    return tile_rows if known is None else min(tile_rows, max(known, 1))
 
 
 def for_each_tile(
