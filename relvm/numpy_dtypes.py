@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from functools import cache
 from typing import Any, TypeGuard
@@ -146,12 +147,11 @@ def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...
     Raise ValueError if the packed bytes are damaged.
     """
     array = np.empty(shape, STRINGS)
-    size = array.size
-    ends = np.frombuffer(packed, np.int64, size)
-    content = bytes(packed[8 * size :])
-    starts = np.concatenate([np.zeros(1, np.int64), ends])
-    if (np.diff(starts) < 0).any() or starts[-1] != len(content):
+    ends = np.frombuffer(packed, np.int64, array.size).tolist()
+    content = bytes(memoryview(packed)[8 * array.size :])
+    starts = [0, *ends]
+    if any(map(operator.gt, starts, ends)) or starts[-1] != len(content):
         raise ValueError("the packed strings are damaged: their end offsets are not in order")
-    texts = (content[start:end].decode(errors="surrogateescape") for start, end in zip(starts, ends, strict=False))
-    array.reshape(-1)[:] = list(texts)
+    places = zip(starts, ends, strict=False)
+    array.reshape(-1)[:] = [content[start:end].decode(errors="surrogateescape") for start, end in places]
     return array

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from relvm.runtime.binding import data_address
 from relvm.runtime.tensor import Tensor
+
+
+def plain_outputs(values: Mapping[str, Any], maps: Container[str]) -> dict[str, Any]:
+    """Convert outputs of a model to arrays, lists and dicts.  No two of the arrays share memory.
+
+    values: the outputs, by name.
+    maps: the names of the outputs that are maps.
+    """
+    plain = {name: plain_output(value, name in maps) for name, value in values.items()}
+    if len(plain) > 1:
+        end = 0
+        for start, name in sorted(
+            (data_address(value), name) for name, value in values.items() if type(value) is Tensor
+        ):
+            array = plain[name]
+            if start < end:
+                plain[name] = array.copy()
+            end = max(end, start + array.nbytes)
+    return plain
 
 
 def plain_output(value: Any, is_map: bool) -> Any:
@@ -18,23 +38,6 @@ def plain_output(value: Any, is_map: bool) -> Any:
     """
     plain = plain_value(value)
     return map_value(plain) if is_map else plain
-
-
-def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Copy some of the arrays in `values`, so that no two arrays share memory.  Return the changed dict.
-
-    values: the outputs of a model, by name.
-    """
-    arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
-    end = 0
-    for start, name in sorted(arrays):
-        values = values | {name: values[name].copy()} if start < end else values
-        end = max(end, start + values[name].nbytes)
-    return values
-
-
-def _has_elements(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.size > 0
 
 
 def plain_value(value: Any) -> Any:
