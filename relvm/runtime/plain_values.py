@@ -17,16 +17,18 @@ def plain_outputs(values: Mapping[str, Any], maps: Container[str]) -> dict[str, 
     values: the outputs, by name.
     maps: the names of the outputs that are maps.
     """
-    plain = {name: plain_output(value, name in maps) for name, value in values.items()}
-    if len(plain) > 1:
-        end = 0
-        for start, name in sorted(
-            (data_address(value), name) for name, value in values.items() if type(value) is Tensor
-        ):
-            array = plain[name]
-            if start < end:
-                plain[name] = array.copy()
-            end = max(end, start + array.nbytes)
+    plain, places = {}, []
+    for name, value in values.items():
+        if type(value) is Tensor and name not in maps:
+            array = plain[name] = plain_array(value)
+            places.append((data_address(value), array.nbytes, name))
+        else:
+            plain[name] = plain_output(value, name in maps)
+    end = 0
+    for start, size_bytes, name in sorted(places) if len(places) > 1 else ():
+        if start < end:
+            plain[name] = plain[name].copy()
+        end = max(end, start + size_bytes)
     return plain
 
 
@@ -44,11 +46,16 @@ def plain_value(value: Any) -> Any:
     """Convert a value of a machine: tensors become writable arrays, and tuples become lists."""
     match value:
         case Tensor():
-            array = value.numpy()
-            return array if array.flags.writeable else array.copy()
+            return plain_array(value)
         case tuple() | list():
             return list(map(plain_value, value))
     return value
+
+
+def plain_array(tensor: Tensor) -> np.ndarray:
+    """Return the elements of a tensor as a writable array, which is a copy if the tensor is read-only."""
+    array = np.asarray(tensor)
+    return array if array.flags.writeable else array.copy()
 
 
 def map_value(pair: Sequence[np.ndarray]) -> Any:
