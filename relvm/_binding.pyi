@@ -27,6 +27,9 @@ class Callable(Reference):
 
 call_packed: int
 release_object: int
+SEQUENCE_BYTES: int
+ITEM_BYTES: int
+OBJECT_BYTES: int
 
 def install(*args: Any, **hooks: Any) -> None: ...
 def active() -> Any: ...

@@ -33,7 +33,7 @@ from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
 from relvm.runtime.named_outputs import outputs_class
-from relvm.runtime.plain_values import plain_output, without_shared_memory
+from relvm.runtime.plain_values import plain_outputs
 from relvm.runtime.python_arguments import as_tensor
 from relvm.runtime.signature import instance_property, python_signature
 from relvm.runtime.tensor import Tensor
@@ -259,8 +259,7 @@ class Model(Displayed):
         """
         values = (result,) if len(self.output_names) == 1 else result
         found = dict(zip(self.output_names, values, strict=True))
-        plain = {name: plain_output(found[name], name in self._maps) for name in dict.fromkeys(names)}
-        plain = without_shared_memory(plain) if len(plain) > 1 else plain
+        plain = plain_outputs({name: found[name] for name in names}, self._maps)
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import sys
+from collections.abc import Iterable
 from functools import cache
+from itertools import accumulate
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -112,10 +115,15 @@ def canonical_array(array: np.ndarray) -> np.ndarray:
 
 def _plain_strings(array: np.ndarray) -> np.ndarray:
     plain = np.ascontiguousarray(array.astype(STRINGS, copy=False)).reshape(array.shape)
-    for element in plain.reshape(-1):
-        if not isinstance(element, str):
-            raise RelvmTypeError(f"an array of dtype object must contain only strings, got {type(element).__name__}")
+    for type_ in element_types(plain):
+        if not issubclass(type_, str):
+            raise RelvmTypeError(f"an array of dtype object must contain only strings, got {type_.__name__}")
     return plain
+
+
+def element_types(array: np.ndarray) -> Iterable[type]:
+    """Return the different types of the elements of an array of objects, in the order of their first elements."""
+    return dict.fromkeys(map(type, array.reshape(-1).tolist()))
 
 
 def plain_bytes(array: np.ndarray) -> np.ndarray:
@@ -132,12 +140,18 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
     Surrogate escapes, which represent invalid bytes of the original text, are converted back to these bytes.  Raise
     RelvmTypeError if a string cannot be encoded.
     """
-    try:
-        encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
-    except UnicodeEncodeError as error:
-        raise RelvmTypeError(f"cannot encode the string {error.object!a} as UTF-8") from None
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return np.frombuffer(ends.tobytes() + b"".join(encoded), np.uint8)
+    texts = array.reshape(-1).tolist()
+    joined = "".join(texts)
+    if joined.isascii():
+        content = joined.encode()
+    else:
+        try:
+            texts = [text.encode(errors="surrogateescape") for text in texts]
+        except UnicodeEncodeError as error:
+            raise RelvmTypeError(f"cannot encode the string {error.object!a} as UTF-8") from None
+        content = b"".join(texts)
+    ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
+    return np.frombuffer(ends.tobytes() + content, np.uint8)
 
 
 def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> np.ndarray:
@@ -146,12 +160,16 @@ def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...
     Raise ValueError if the packed bytes are damaged.
     """
     array = np.empty(shape, STRINGS)
-    size = array.size
-    ends = np.frombuffer(packed, np.int64, size)
-    content = bytes(packed[8 * size :])
-    starts = np.concatenate([np.zeros(1, np.int64), ends])
-    if (np.diff(starts) < 0).any() or starts[-1] != len(content):
+    ends = np.frombuffer(packed, np.int64, array.size).tolist()
+    content = bytes(memoryview(packed)[8 * array.size :])
+    starts = [0, *ends]
+    if any(map(operator.gt, starts, ends)) or starts[-1] != len(content):
         raise ValueError("the packed strings are damaged: their end offsets are not in order")
-    texts = (content[start:end].decode(errors="surrogateescape") for start, end in zip(starts, ends, strict=False))
-    array.reshape(-1)[:] = list(texts)
+    places = zip(starts, ends, strict=False)
+    if content.isascii():
+        text = content.decode()
+        strings = [text[start:end] for start, end in places]
+    else:
+        strings = [content[start:end].decode(errors="surrogateescape") for start, end in places]
+    array.reshape(-1)[:] = strings
     return array

@@ -307,7 +307,7 @@ static PyObject *module_is_own(PyObject *module, PyObject *reference) {
 static PyObject *module_data_address(PyObject *module, PyObject *reference) {
   (void)module;
   const rvm_tensor *tensor = relvm_tensor_of(reference);
-  return tensor ? PyLong_FromVoidPtr(tensor->dl.data) : NULL;
+  return tensor ? PyLong_FromVoidPtr((char *)tensor->dl.data + tensor->dl.byte_offset) : NULL;
 }
 
 static PyObject *module_hold(PyObject *module, PyObject *object) {
@@ -354,7 +354,9 @@ PyMODINIT_FUNC PyInit__binding(void) {
       add(module, "Reference", Py_NewRef((PyObject *)relvm_reference_type)) &&
       add(module, "Callable", (PyObject *)relvm_type_of(&callable_spec, relvm_reference_type)) &&
       add(module, "call_packed", PyLong_FromVoidPtr((void *)(uintptr_t)call_packed)) &&
-      add(module, "release_object", PyLong_FromVoidPtr((void *)(uintptr_t)release_object)))
+      add(module, "release_object", PyLong_FromVoidPtr((void *)(uintptr_t)release_object)) &&
+      PyModule_AddIntMacro(module, SEQUENCE_BYTES) == 0 && PyModule_AddIntMacro(module, ITEM_BYTES) == 0 &&
+      PyModule_AddIntMacro(module, OBJECT_BYTES) == 0)
     return module;
   Py_DECREF(module);
   return NULL;

@@ -8,6 +8,7 @@
 #include "private_tensor.h"
 
 enum { NEEDS_HOOK = OWNED + 1 }; /* nothing was stored: the hook `store` must store the value */
+enum { MAX_FLAT_ITEMS = 64 };    /* the largest tuple that C converts: it compares each item with all earlier ones */
 
 /* ---- from Python to the machine ---- */
 
@@ -184,6 +185,41 @@ static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
          !rvm_tensor_is_only_reference(tensor);
 }
 
+/* Returns whether take_flat_tuple can convert a tuple: it has few items, and none of them is a tuple or list. */
+static int is_flat(const rvm_tuple *tuple) {
+  if (tuple->size > MAX_FLAT_ITEMS) return 0;
+  for (int32_t i = 0; i < tuple->size; i++)
+    if (tuple->items[i].tag == RVM_TAG_TUPLE || tuple->items[i].tag == RVM_TAG_LIST) return 0;
+  return 1;
+}
+
+/* Returns the index of the first item that is the same machine object as item i, or i if there is none before it. */
+static int32_t first_occurrence(const rvm_tuple *tuple, int32_t i) {
+  const rvm_value item = tuple->items[i];
+  if (item.tag < RVM_TAG_TENSOR) return i; /* a number */
+  int32_t first = 0;
+  while (tuple->items[first].tag != item.tag || tuple->items[first].as.object != item.as.object) first++;
+  return first;
+}
+
+/* Converts a flat tuple, such as the outputs of a model.  A machine object that occurs several times becomes one Python
+   object, as in _convert_sequence of convert.py. */
+static PyObject *take_flat_tuple(Objects *objects, const rvm_tuple *tuple) {
+  if (charge_conversion(objects, SEQUENCE_BYTES + tuple->size * (ITEM_BYTES + OBJECT_BYTES))) return NULL;
+  PyObject *result = PyTuple_New(tuple->size);
+  for (int32_t i = 0; i < tuple->size && result; i++) {
+    const int32_t first = first_occurrence(tuple, i);
+    PyObject *converted =
+        first < i ? Py_NewRef(PyTuple_GetItem(result, first)) : relvm_take_borrowed(objects, tuple->items[i]);
+    if (converted) {
+      PyTuple_SetItem(result, i, converted);
+    } else {
+      Py_CLEAR(result);
+    }
+  }
+  return result;
+}
+
 PyObject *relvm_take(Objects *objects, rvm_value value) {
   switch (value.tag) {
     case RVM_TAG_NIL: Py_RETURN_NONE;
@@ -202,7 +238,10 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
     if (!result) rvm_value_release(&value);
     return result;
   }
-  result = PyObject_CallFunction(relvm_hooks.take, "OK", objects, (unsigned long long)(uintptr_t)&value);
+  if (value.tag == RVM_TAG_TUPLE && is_flat(value.as.tuple))
+    result = take_flat_tuple(objects, value.as.tuple);
+  else
+    result = PyObject_CallFunction(relvm_hooks.take, "OK", objects, (unsigned long long)(uintptr_t)&value);
   rvm_value_release(&value);
   return result;
 }

@@ -8,6 +8,9 @@
 /* The ownership of a stored value.  OWNED: the destination owns a reference.  BORROWED: the value is valid as long as
    the Python value. */
 enum { BORROWED = 0, OWNED = 1 };
+/* Approximate memory in bytes, including the overhead of the conversion, of: a tuple or list, an item of a tuple or
+   list, any other Python object. */
+enum { SEQUENCE_BYTES = 256, ITEM_BYTES = 48, OBJECT_BYTES = 256 };
 /* Converts `value` and stores it in *dst.  Returns its ownership, or -1 with an exception. */
 int relvm_store(Objects *objects, PyObject *value, rvm_value *dst);
 /* Converts `value` and stores it in *dst, which owns a reference.  Returns 0, or -1 with an exception. */

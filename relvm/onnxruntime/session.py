@@ -671,7 +671,9 @@ def _replace_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tup
 
 
 def _outputs_with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
-    """Return the outputs of a model.  Sizes that the model does not state are taken from the inferred types.
+    """Return the outputs of a model, with the sizes that the model does not state, or states wrongly.
+
+    Exporters write wrong shapes, such as the shape () for a matrix, because ONNX Runtime ignores them.
 
     signature: the inferred types.
     """
@@ -683,15 +685,17 @@ def _outputs_with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[O
     for value in info.outputs:
         inferred = _dimensions(signature.outputs[value.name])
         known = [int(each) if each.isdecimal() else names.get(each) for each in inferred]
-        stated = (None,) * len(known) if value.shape is None else value.shape
-        if value.type.startswith("tensor(") and len(stated) == len(known):
+        if value.type.startswith("tensor("):
+            stated = value.shape
+            if stated is None or len(stated) != len(known):
+                stated = (None,) * len(known)
             value = replace(value, shape=tuple(map(_merge_sizes, stated, known)))
         outputs.append(value)
     return outputs
 
 
 def _merge_sizes(stated: int | str | None, inferred: int | str | None) -> int | str | None:
-    return inferred if stated is None or (isinstance(inferred, int) and not isinstance(stated, int)) else stated
+    return inferred if stated is None or isinstance(inferred, int) else stated
 
 
 def _dimensions(type_text: str) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from relvm.errors import RelvmTypeError
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES
 from relvm.frontend.onnx_info import OnnxValue
-from relvm.numpy_dtypes import STRINGS, import_ml_dtypes, plain_array
+from relvm.numpy_dtypes import STRINGS, element_types, import_ml_dtypes, plain_array
 from relvm.onnxruntime.errors import Fail, InvalidArgument, unsupported_error
 from relvm.quoting import terminal
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
@@ -434,7 +434,7 @@ def _array_of_dlpack(info: OnnxValue, value: Any) -> np.ndarray:
 
 def _to_strings(array: np.ndarray) -> np.ndarray:
     """Convert each object in an array of objects to a string."""
-    if all(isinstance(each, str) for each in array.flat):
+    if all(issubclass(type_, str) for type_ in element_types(array)):
         return array
     return np.array([str(each) for each in array.flat], STRINGS).reshape(array.shape)
 

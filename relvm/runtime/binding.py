@@ -31,6 +31,9 @@ sys.modules[_NAME] = _module
 
 # This module was loaded by the lines above.  relvm/_binding.pyi contains its types.
 from relvm._binding import (  # noqa: E402
+    ITEM_BYTES,
+    OBJECT_BYTES,
+    SEQUENCE_BYTES,
     Callable,
     Objects,
     Reference,
@@ -54,7 +57,10 @@ from relvm._binding import release_object as RELEASE_OBJECT  # noqa: E402
 
 __all__ = [
     "CALL_PACKED",
+    "ITEM_BYTES",
+    "OBJECT_BYTES",
     "RELEASE_OBJECT",
+    "SEQUENCE_BYTES",
     "Callable",
     "Objects",
     "Reference",

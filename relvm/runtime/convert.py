@@ -18,7 +18,7 @@ from relvm.bytecode.program import Shape
 from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
 from relvm.numpy_dtypes import STRINGS, dtype_number, numpy_dtype, pack_strings, plain_array
 from relvm.runtime import binding
-from relvm.runtime.binding import Objects, Reference
+from relvm.runtime.binding import ITEM_BYTES, OBJECT_BYTES, SEQUENCE_BYTES, Objects, Reference
 from relvm.runtime.dlpack import array_of_dlpack
 from relvm.runtime.status import failure
 from relvm.runtime.tensor import Tensor
@@ -328,9 +328,6 @@ def other_to_python(objects: Objects, address: int) -> Any:
     raise RelvmUnsupportedError(f"a value of kind {TAGS[tag].name.lower()} cannot be converted to Python")
 
 
-# Approximate memory in bytes, including the overhead in `_convert_sequence`, of: a tuple or list, an item of a tuple or
-# list, any other Python object.
-_SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
 _LOOK_INTERVAL = 4096  # number of items between two checks of the time limit
 
 
@@ -343,7 +340,7 @@ def _convert_dims(objects: Objects, shape: Any) -> list[int]:
     dims: list[int] = []
     while len(dims) < shape.rank:
         chunk = min(shape.rank - len(dims), _LOOK_INTERVAL)
-        _count_memory(objects, chunk * _ITEM_BYTES)
+        _count_memory(objects, chunk * ITEM_BYTES)
         dims += ffi.unpack(shape.dims + len(dims), chunk)
     return dims
 
@@ -363,7 +360,7 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 
 
 def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert the tuple or list at `address` to Python, without recursion.
+    """Convert the tuple or list at `address` to Python, without recursion.  values.c converts short flat tuples itself.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.
@@ -375,7 +372,7 @@ def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
 
     def begin(address: int, tag: int) -> tuple[int, int, Any, int, list]:
         words, size = _items(tag, address)
-        _count_memory(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
+        _count_memory(objects, SEQUENCE_BYTES + size * ITEM_BYTES)
         return address, tag, words, size, []
 
     open_sequences = [
@@ -401,7 +398,7 @@ def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
         elif inner in (TUPLE, LIST):
             open_sequences.append(begin(payload, inner))
         else:
-            _count_memory(objects, _OBJECT_BYTES)
+            _count_memory(objects, OBJECT_BYTES)
             items.append(to_python(objects, words, len(items)))
             converted[payload] = items[-1]
 

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from relvm.runtime.binding import data_address
 from relvm.runtime.tensor import Tensor
+
+
+def plain_outputs(values: Mapping[str, Any], maps: Container[str]) -> dict[str, Any]:
+    """Convert outputs of a model to arrays, lists and dicts.  No two of the arrays share memory.
+
+    values: the outputs, by name.
+    maps: the names of the outputs that are maps.
+    """
+    plain, places = {}, []
+    for name, value in values.items():
+        if type(value) is Tensor and name not in maps:
+            array = plain[name] = plain_array(value)
+            places.append((data_address(value), array.nbytes, name))
+        else:
+            plain[name] = plain_output(value, name in maps)
+    end = 0
+    for start, size_bytes, name in sorted(places) if len(places) > 1 else ():
+        if start < end:
+            plain[name] = plain[name].copy()
+        end = max(end, start + size_bytes)
+    return plain
 
 
 def plain_output(value: Any, is_map: bool) -> Any:
@@ -20,32 +42,20 @@ def plain_output(value: Any, is_map: bool) -> Any:
     return map_value(plain) if is_map else plain
 
 
-def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Copy some of the arrays in `values`, so that no two arrays share memory.  Return the changed dict.
-
-    values: the outputs of a model, by name.
-    """
-    arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
-    end = 0
-    for start, name in sorted(arrays):
-        values = values | {name: values[name].copy()} if start < end else values
-        end = max(end, start + values[name].nbytes)
-    return values
-
-
-def _has_elements(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.size > 0
-
-
 def plain_value(value: Any) -> Any:
     """Convert a value of a machine: tensors become writable arrays, and tuples become lists."""
     match value:
         case Tensor():
-            array = value.numpy()
-            return array if array.flags.writeable else array.copy()
+            return plain_array(value)
         case tuple() | list():
             return list(map(plain_value, value))
     return value
+
+
+def plain_array(tensor: Tensor) -> np.ndarray:
+    """Return the elements of a tensor as a writable array, which is a copy if the tensor is read-only."""
+    array = np.asarray(tensor)
+    return array if array.flags.writeable else array.copy()
 
 
 def map_value(pair: Sequence[np.ndarray]) -> Any:

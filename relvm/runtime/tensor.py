@@ -73,9 +73,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        dtype = self.dtype
-        if not _is_numpy_dtype(dtype):
-            raise AttributeError(f"__array_interface__ does not support dtype {dtype}")
+        number = self._c.dtype
+        dtype = numpy_dtype(number)
+        if not _is_numpy_dtype(dtype):  # NumPy also asks for it if it then calls __array__, so this must be fast
+            raise AttributeError(f"__array_interface__ does not support dtype {DTYPE_NAMES[number]}")
         return self._interface(dtype)
 
     def _interface(self, dtype: np.dtype) -> dict[str, Any]:

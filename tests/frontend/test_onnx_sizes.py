@@ -168,6 +168,29 @@ def test_what_is_computed_of_sizes(name: str) -> None:
     against_onnxruntime(parse_model(COMPUTED[name]), RANDOM.standard_normal((5, 6)).astype(np.float32))
 
 
+CONSTANT_MOVED = {
+    "Gather": "i = Mul(two, zero)  y = Gather(table, i)",
+    "Reshape": "s = Concat<axis = 0>(two, minus)  y = Reshape(table, s)",
+    "Slice": "end = Sub(two, one)  y = Slice(table, zero, end)",
+    "Squeeze": "at = Sub(two, two)  row = Unsqueeze(table, zero)  y = Squeeze(row, at)",
+    "Unsqueeze": "at = Sub(two, one)  y = Unsqueeze(table, at)",
+}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "uint64", "float"])
+@pytest.mark.parametrize("name", CONSTANT_MOVED)
+def test_constants_that_are_moved_by_computed_sizes_keep_their_dtype(name: str, dtype: str) -> None:
+    """The table has one dtype, and the size by which it is moved has another one."""
+    model = parse_model(f"""
+        g (float[n, 2] x) => (y)
+        <{dtype}[4] table = {{1, 0, 0, 1}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] minus = {{-1}}>
+        {{
+          two = Shape<start = 1>(x)
+          {CONSTANT_MOVED[name]}
+        }}""")
+    against_onnxruntime(model, np.zeros((3, 2), np.float32))
+
+
 @pytest.mark.parametrize("mode", ["reflect", "wrap"])
 def test_a_margin_of_symbolic_size(mode: str) -> None:
     text = COMPUTED["an edge of symbolic width"].replace("edge", mode)

@@ -16,12 +16,16 @@ def model(text: str) -> bytes:
     return parser.parse_model(_HEAD + text).SerializeToString()
 
 
-TWO = model("g (float[n, 2] x, float[n, 2] y) => (float[n, 2] z, float w) { z = Add(x, y)  w = Mul(x, y) }")
+TWO = model("g (float[n, 2] x, float[n, 2] y) => (float[n, 2] z, float[n, 2] w) { z = Add(x, y)  w = Mul(x, y) }")
 STRINGS = model("g (string[n] x) => (string[n] z) { z = Identity(x) }")
 HALVES = model("g (float16[n] x) => (float16[n] z) { z = Add(x, x) }")
 SCALED = model("g (float[n] x, float s) => (float[n] z) { z = Mul(x, s) }")
 RESHAPE = model("g (float[n, 2] x, int64[2] s) => (float[a, b] z) { z = Reshape(x, s) }")
 GATHER = model("g (float[n] x, int64[m] i) => (float[m] z) { z = Gather(x, i) }")
+WRONG_SHAPES = model(  # ONNX Runtime infers shapes again after it has removed the Identity
+    "g (float[n, 8] x) => (float[] a, float b, float[n, 5] c, float[7] d, float[k, m] e, float[3, 8] f)"
+    "{ t = Identity(x)  a = Relu(t)  b = Relu(t)  c = Relu(t)  d = Relu(t)  e = Relu(t)  f = Relu(t) }"
+)
 UNKNOWN = model("g (float[2] x) => (float[2] z) { z = Nope(x) }")
 UNDEFINED = model("g (float[2] x) => (float[2] z) { z = Add(x, q) }")
 

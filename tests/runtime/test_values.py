@@ -71,6 +71,19 @@ def test_lists_stay_lists_and_subclasses_become_what_they_derive_from(identity) 
     assert identity(Color.RED) == 3 and type(identity(Color.RED)) is int
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 65, 5000])
+@pytest.mark.parametrize("inner", [None, (), []])
+def test_an_object_that_occurs_several_times_in_a_tuple_stays_one_object(identity, size, inner) -> None:
+    """C converts short tuples without tuples and lists, and Python the others."""
+    one, other = identity(np.ones(2)), identity(np.zeros(3))
+    back = identity((*(one, 7, other, np.dtype("f4"), 2.5) * (size // 5), *[one] * (size % 5), inner))
+    assert type(back) is tuple and len(back) == size + 1 and back[-1] == inner
+    tensors = [item for item in back if isinstance(item, Tensor)]
+    assert {id(item) for item in tensors if item.size == 2} <= {id(back[0])}
+    assert len({id(item) for item in tensors}) == (0 if size == 0 else 1 if size < 5 else 2)
+    assert [item for item in back[:-1] if not isinstance(item, Tensor)] == [7, np.dtype("f4"), 2.5] * (size // 5)
+
+
 def test_tuples_nest_deeply(identity) -> None:
     value: tuple = ()
     for _ in range(50_000):

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.model_checker import plain_domain
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
+from relvm.frontend.onnx.values import HOST_DTYPES, SIZE_LIMIT, HostValue
 from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Constant
 from relvm.ir.symbolic import AnyDim, Dim, dim_op, product
@@ -41,16 +41,20 @@ def evaluate(node: OnnxNode) -> HostValue | None:
     arrays = [_as_host(value) for value in node.inputs]
     if any(array is None for array, value in zip(arrays, node.inputs, strict=True) if value is not None):
         return None
-    first = next(value for value in node.inputs if isinstance(value, HostValue))
     try:
         result = rule(node, *arrays)
     except RelvmUnsupportedError:  # too large for a dimension: compute it at run time
         return None
     if result is None:
         return None
-    array, dtype = result if isinstance(result, tuple) else (result, first.dtype)
+    array, dtype = result if isinstance(result, tuple) else (result, _dtype_of(node, 0))
     array = np.asarray(array, dtype=object)
-    return HostValue(array, dtype) if array.size <= SIZE_LIMIT else None
+    return HostValue(array, dtype) if dtype in HOST_DTYPES and array.size <= SIZE_LIMIT else None
+
+
+def _dtype_of(node: OnnxNode, index: int) -> DType:
+    value = node.inputs[index]
+    return value.dtype if isinstance(value, HostValue) else node.type(index).known_dtype
 
 
 def _as_host(value: Any) -> np.ndarray | None:
@@ -240,10 +244,8 @@ def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DT
 
 @_rule("Where")
 def _where(node: OnnxNode, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
-    then = node.inputs[1]
-    dtype = then.dtype if isinstance(then, HostValue) else node.type(1).known_dtype
     cond, x, y = np.broadcast_arrays(cond, x, y)
-    return np.where(cond.astype(bool), x, y), dtype
+    return np.where(cond.astype(bool), x, y), _dtype_of(node, 1)
 
 
 @_rule("Reshape")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.data_classes import record
-from relvm.ir.dtypes import DType
+from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import Dim
 
 SIZE_LIMIT = 1024  # larger tensors are data, not shapes
+HOST_DTYPES = (I64, I32, BOOL)
 
 
 @record
@@ -17,7 +18,7 @@ class HostValue:
     """An integer or bool tensor whose elements are known at import time: numbers, or symbolic dimensions.
 
     array: the elements, in a NumPy array of dtype object.  Each is an int, a bool, or a Dim.
-    dtype: the dtype of the tensor: i64, i32 or bool.
+    dtype: the dtype of the tensor, one of HOST_DTYPES.
     """
 
     array: np.ndarray
