@@ -89,6 +89,19 @@ def lower_modules() -> list[str]:
     return [module for module in MODULES if module not in FRONT_DOORS]
 
 
+def test_the_table_of_layers_has_every_module_in_order() -> None:
+    """docs/architecture.md lists the parts of LAYERS from the bottom up.  A row may contain several layers."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    table = text.split("| layer | folder | contents |\n", 1)[1].split("\n\n", 1)[0]
+    rows = [row.split("|")[2] for row in table.splitlines()]
+    named = [re.findall(r"`relvm/([\w/]+?)(?:\.py|/)`", row) for row in rows]
+    listed = [[f"relvm.{name.replace('/', '.')}" for name in names] for names in named if names]
+    layers = [[layer_of(module)[0] for module in modules] for modules in listed]
+    assert all(max(below) <= min(above) for below, above in zip(layers, layers[1:], strict=False))
+    parts = {name.split(".")[1] for layer in LAYERS for name in layer}
+    assert {module.split(".")[1] for modules in listed for module in modules} >= parts
+
+
 def test_imports_go_down_only_and_no_files_import_each_other() -> None:
     found = {module: list(imports(module)) for module in lower_modules()}
     upward = []
