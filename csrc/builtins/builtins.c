@@ -195,6 +195,26 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
   return dst;
 }
 
+/* Fills the end of `axes` with the axes of `shape` along which `tensor` is expanded, without axes of size 1, and
+   returns the index of the first one.  The innermost axes that are not repeated become the run instead, whose size is
+   stored in *run_bytes. */
+static int32_t fill_axes(const rvm_tensor *tensor, const rvm_shape *shape, expanded_axis axes[RVM_MAX_RANK],
+                         size_t *run_bytes) {
+  const int32_t missing = shape->rank - tensor->dl.ndim; /* the number of axes that the tensor lacks */
+  int32_t first = RVM_MAX_RANK;
+  size_t stride_bytes = *run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype);
+  for (int32_t i = shape->rank - 1; i >= 0; i--) {
+    const int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
+    if (shape->dims[i] == 1) continue;
+    if (first == RVM_MAX_RANK && !is_repeated)
+      *run_bytes *= (size_t)shape->dims[i];
+    else
+      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : stride_bytes};
+    if (!is_repeated) stride_bytes *= (size_t)shape->dims[i];
+  }
+  return first;
+}
+
 RVM_BUILTIN(expand) {
   RVM_CHECK(expand, "cts");
   const rvm_tensor *tensor = arguments[1].as.tensor;
@@ -215,20 +235,9 @@ RVM_BUILTIN(expand) {
   if (is_same) return return_value(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
-  /* Fill `axes` from its end, innermost axis first, without axes of size 1.  The innermost axes that are not repeated
-     become the run instead. */
   expanded_axis axes[RVM_MAX_RANK];
-  int32_t first = RVM_MAX_RANK;
-  size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), stride_bytes = run_bytes;
-  for (int32_t i = rank - 1; i >= 0; i--) {
-    int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
-    if (shape->dims[i] == 1) continue;
-    if (first == RVM_MAX_RANK && !is_repeated)
-      run_bytes *= (size_t)shape->dims[i];
-    else
-      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : stride_bytes};
-    if (!is_repeated) stride_bytes *= (size_t)shape->dims[i];
-  }
+  size_t run_bytes;
+  const int32_t first = fill_axes(tensor, shape, axes, &run_bytes);
   rvm_value error, expanded = *result;
   const expand_context context = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
   if (expand_axes(&context, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
