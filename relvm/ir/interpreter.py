@@ -75,7 +75,7 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
-from relvm.ir.value_ranges import declared_ranges
+from relvm.ir.value_ranges import range_claims
 from relvm.tables import STATUS
 
 
@@ -396,12 +396,8 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 def _check_ranges(function: Function, dims: Mapping[DimVar, int]) -> None:
     """Raise RelvmShapeError if a dimension variable is outside the bounds that the function declares."""
-    for var, range_ in declared_ranges(function).items():
-        nearest = max(range_.low, min(range_.high, dims[var]))
-        if dims[var] != nearest:
-            raise RelvmShapeError(
-                f"{function.name}: dimension {var.name}, {range_}: expected {nearest}, got {dims[var]}"
-            )
+    for claim in range_claims(function):
+        claim.check(_dim_value(claim.left, dims), _dim_value(claim.right, dims))
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
