@@ -142,8 +142,8 @@ RVM_BUILTIN(reshape) {
                     "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
   if (old_count != new_count)
     return rvm_fail(result, RVM_SHAPE_ERROR,
-                    "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements",
-                    (long long)old_count, (long long)new_count);
+                    "vm.builtin.reshape: cannot reshape %lld element%s to a shape of %lld element%s",
+                    (long long)old_count, RVM_PLURAL(old_count), (long long)new_count, RVM_PLURAL(new_count));
   rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
@@ -221,8 +221,8 @@ RVM_BUILTIN(expand) {
   const rvm_shape *shape = arguments[2].as.shape;
   int32_t rank = shape->rank, missing = rank - tensor->dl.ndim;
   if (missing < 0)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimensions",
-                    tensor->dl.ndim, rank);
+    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimension%s",
+                    tensor->dl.ndim, rank, RVM_PLURAL(rank));
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
     int64_t got = tensor->dl.shape[i - missing], target = shape->dims[i];
@@ -399,8 +399,8 @@ RVM_BUILTIN(tensor_element) {
   const int64_t size = rvm_tensor_count(tensor);
   if (position < 0 || position >= size)
     return rvm_fail(result, RVM_INDEX_ERROR,
-                    "vm.builtin.tensor_element: position %lld is out of range; the tensor has %lld elements",
-                    (long long)position, (long long)size);
+                    "vm.builtin.tensor_element: position %lld is out of range; the tensor has %lld element%s",
+                    (long long)position, (long long)size, RVM_PLURAL(size));
   return element_at(RVM_BUILTIN_tensor_element, tensor, position, result);
 }
 
@@ -455,8 +455,8 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
-    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items",
-                    rvm_builtin_row_of(builtin)->name, (long long)index, size);
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d item%s",
+                    rvm_builtin_row_of(builtin)->name, (long long)index, size, RVM_PLURAL(size));
   *item = &items[index];
   return RVM_OK;
 }

@@ -22,8 +22,8 @@ static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_v
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
   if (index < 0 || index >= slots)
-    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slots",
-                    (long long)index, (long long)slots);
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slot%s",
+                    (long long)index, (long long)slots, RVM_PLURAL(slots));
   *slot = (int64_t *)heap.as.tensor->dl.data + index;
   return RVM_OK;
 }
@@ -277,8 +277,8 @@ RVM_BUILTIN(check_tuple_info) {
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple, got %s", name, rvm_value_describe(value, got));
   rvm_value_items(value, &size);
   if (arguments[1].as.i == size) return done(result);
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name,
-                  (long long)arguments[1].as.i, size);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld item%s, got %d", name,
+                  (long long)arguments[1].as.i, RVM_PLURAL(arguments[1].as.i), size);
 }
 
 RVM_BUILTIN(check_func_info) {

@@ -163,7 +163,7 @@ def test_errors_point_at_what_is_wrong(marked: str, kind: type[RelvmError], mess
     ("call", "kind", "message"),
     [
         ("kernel twise(x)", RelvmNameError, "no kernel twise; did you mean twice?"),
-        ("kernel twice(x, x)", RelvmArgumentError, "kernel twice takes 1 arguments, got 2"),
+        ("kernel twice(x, x)", RelvmArgumentError, "kernel twice takes 1 argument, got 2"),
         ("kernel twice(i)", RelvmTypeError, "kernel twice: argument x: expected"),
         ("kernel twice(z)", RelvmTypeError, "kernel twice: argument x: expected dtype f32, got i64"),
         ("kernel twice(x) : f32[n, n]", RelvmTypeError, "kernel twice: the stated result: expected rank 2, got 1"),
