@@ -1,6 +1,6 @@
 """relvm: a language for tensor programs, with a compiler and a virtual machine.
 
-Run a model, such as an .onnx or .relvm file or a built executable (.rvm), on NumPy arrays:
+Run a model, which is an .onnx, .pt2, .mlir or .relvm file or a built executable (.rvm), on NumPy arrays:
 
 >>> model = relvm.load_model("model.onnx")                      # doctest: +SKIP
 >>> y = model(x)                                                # doctest: +SKIP

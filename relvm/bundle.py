@@ -19,11 +19,9 @@ from relvm.compiler.adapt import adapt
 from relvm.data_classes import dataclass
 from relvm.errors import (
     RelvmArgumentError,
-    RelvmNameError,
     RelvmUnsupportedError,
     expect_path,
     expect_type,
-    known_names,
 )
 from relvm.installation import record_file
 from relvm.model import Model
@@ -31,7 +29,7 @@ from relvm.numpy_dtypes import tensor_dtype_row
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
-from relvm.tables import BUILTIN_PREFIX, DTYPES
+from relvm.tables import DTYPES
 
 _WHEEL_NAME = re.compile(r"([A-Za-z0-9]+([._][A-Za-z0-9]+)*)-([0-9A-Za-z.+!]+)-py3-none-any\.whl")
 _LOCAL = r"(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
@@ -96,7 +94,7 @@ def bundle(
         The name of the wheel is not valid, no package name can be derived from `source`, the name is that of a package
         of Python or relvm, or the folder contains something else of this name.
     RelvmNameError
-        The executable has no such function.
+        The executable has no such function, or Python cannot call it.
     RelvmUnsupportedError
         The executable contains native code that is not trusted, or that this processor cannot run.
     OSError
@@ -134,9 +132,6 @@ def bundle(
 
 def _package_files(executable: Executable, title: str, function: str) -> dict[str, bytes]:
     """Return the files of the package by name."""
-    if function not in executable.functions:
-        names = [name for name in executable.functions if not name.startswith(BUILTIN_PREFIX)]
-        raise RelvmNameError(f"bundle: no function {function}{known_names(function, names)}")
     if executable.unsupported_reason and not executable.is_trusted:
         raise RelvmUnsupportedError(
             "bundle: the executable contains native code from another machine or user, which the package would run;"

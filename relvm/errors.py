@@ -220,6 +220,7 @@ def file_errors() -> Iterator[None]:
 
 
 _MAX_NAMES = 10  # maximum number of names in a message
+_PLURALS = {"axis": "axes", "index": "indices"}  # which do not end in s
 _MAX_NEAR = 3  # maximum number of suggestions in a message
 _PART = 3  # minimum number of characters that are looked for inside other names
 _MAX_FILES = 5000  # maximum number of files that are compared with the name of a missing file
@@ -273,6 +274,11 @@ def known_names(name: str, known: Iterable[str]) -> str:
     names = list(known)
     shown = ", ".join([*names[:_MAX_NAMES], *(["..."] if len(names) > _MAX_NAMES else [])])
     return near_matches(name, names) or (f"; expected one of {shown}" if names else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, such as "1 item" or "2 items"."""
+    return f"{number} {noun if number == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 def expect_type(name: str, got: object, expected: Any, shown: str) -> None:

@@ -88,7 +88,7 @@ def build_limited(
     Parameters
     ----------
     model
-        A file, or the bytes of an .onnx file, as for `relvm.load_model`.
+        A file, or the bytes of a model file, as for `relvm.load_model`.
     limits
         The limits.
     dims, weights, function, exec_mode, target, fused

@@ -376,7 +376,7 @@ class Model(Displayed):
 
         if self._source is None:
             raise RelvmUnsupportedError(
-                "explore: an executable does not contain its source program; load the .onnx or .relvm file instead"
+                "explore: an executable does not contain its source program; load the file of the model instead"
             )
         from relvm.frontend.read_model import read_model
         from relvm.ir.expr import Module
@@ -544,8 +544,7 @@ def load_model(
         function = "main" if isinstance(model, str | os.PathLike) else getattr(model, "entry", "main")
     options = {"num_threads": threads, "function": function, **options}
     build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
-    if isinstance(target, str) and target == "numpy":
-        import relvm.vm  # noqa: F401  (registers the NumPy implementations of the operators)
+
     sizes: Dims = {} if dims is None else dims
     if limits is not None and not _is_executable(model):
         executable = _build_limited(model, limits, sizes, weights, function, *build)

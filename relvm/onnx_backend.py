@@ -17,7 +17,7 @@ from onnx import ModelProto, NodeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmNameError, known_names, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, counted, known_names, near_matches
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.node_schemas import newest_opsets
 from relvm.runtime.plain_values import plain_output
@@ -158,7 +158,9 @@ class RelvmBackend(Backend):
         names = [name for name in node.input if name]
         arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
         if len(arrays) != len(names):
-            raise RelvmArgumentError(f"run_node: {node.op_type} has {len(names)} inputs, got {len(arrays)} arrays")
+            raise RelvmArgumentError(
+                f"run_node: {node.op_type} has {counted(len(names), 'input')}, got {len(arrays)} arrays"
+            )
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x))
             for name, x in zip(names, arrays, strict=True)

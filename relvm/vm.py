@@ -22,7 +22,6 @@ from relvm.runtime.tensor import Tensor
 from relvm.runtime.time_evaluator import Timing
 from relvm.runtime.timeline import Timeline, TimelineCall
 from relvm.runtime.virtual_machine import VirtualMachine
-from relvm.tables import REFERENCE_PREFIX
 
 if TYPE_CHECKING:
     from relvm.bundle import bundle
@@ -83,15 +82,6 @@ __all__ = [
     "register_library",
     "unregister_func",
 ]
-
-
-def _reference_kernel(name: str) -> Any:
-    from relvm.compiler.numpy_kernels import reference_kernel
-
-    return reference_kernel(name)
-
-
-register_library(REFERENCE_PREFIX, _reference_kernel)
 
 
 def __getattr__(name: str) -> Any:

@@ -130,6 +130,11 @@ def test_names_that_are_not_valid(executable: vm.Executable, tmp_path: Path) -> 
             vm.bundle(executable, tmp_path / f"{name}-py3-none-any.whl")
     with pytest.raises(RelvmNameError, match="no function mian; did you mean main"):
         vm.bundle(executable, tmp_path, function="mian")
+    with pytest.raises(RelvmNameError, match=r"no function nope; expected one of main$"):
+        vm.bundle(executable, tmp_path, function="nope")
+    kernel = next(name for name, each in executable.functions.items() if each.kind == "kernel")
+    with pytest.raises(RelvmNameError, match=f"function or kernel: {kernel}; expected one of main$"):
+        vm.bundle(executable, tmp_path, function=kernel)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,8 @@ LAYERS = (
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
     ("relvm.kernels",),
-    ("relvm.ops", "relvm.lir", "relvm.runtime"),
+    ("relvm.ops", "relvm.lir"),
+    ("relvm.runtime",),
     ("relvm.frontend", "relvm.passes", "relvm.codegen"),
     ("relvm.compiler",),
     ("relvm.vm", "relvm.language"),
@@ -87,6 +89,19 @@ def imports(module: str) -> Iterator[tuple[int, str]]:
 
 def lower_modules() -> list[str]:
     return [module for module in MODULES if module not in FRONT_DOORS]
+
+
+def test_the_table_of_layers_has_every_module_in_order() -> None:
+    """docs/architecture.md lists the parts of LAYERS from the bottom up.  A row may contain several layers."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    table = text.split("| layer | folder | contents |\n", 1)[1].split("\n\n", 1)[0]
+    rows = [row.split("|")[2] for row in table.splitlines()]
+    named = [re.findall(r"`relvm/([\w/]+?)(?:\.py|/)`", row) for row in rows]
+    listed = [[f"relvm.{name.replace('/', '.')}" for name in names] for names in named if names]
+    layers = [[layer_of(module)[0] for module in modules] for modules in listed]
+    assert all(max(below) <= min(above) for below, above in itertools.pairwise(layers))
+    parts = {name.split(".")[1] for layer in LAYERS for name in layer}
+    assert {module.split(".")[1] for modules in listed for module in modules} >= parts
 
 
 def test_imports_go_down_only_and_no_files_import_each_other() -> None:

@@ -22,6 +22,7 @@ RUNTIME = {module_of(ROOT / name) for name in runtime_sources() if name.endswith
 # These modules import the compiler when a function is called that needs it.
 CALLERS = {
     *("relvm", "relvm.vm", "relvm.model", "relvm.onnxruntime.errors"),
+    "relvm.runtime.numpy_kernels",
     *("relvm.compiler.adapt", "relvm.compiler.build_cache", "relvm.compiler.build_model", "relvm.compiler.upgrade"),
 }
 

@@ -142,8 +142,8 @@ RVM_BUILTIN(reshape) {
                     "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
   if (old_count != new_count)
     return rvm_fail(result, RVM_SHAPE_ERROR,
-                    "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements",
-                    (long long)old_count, (long long)new_count);
+                    "vm.builtin.reshape: cannot reshape %lld element%s to a shape of %lld element%s",
+                    (long long)old_count, RVM_PLURAL(old_count), (long long)new_count, RVM_PLURAL(new_count));
   rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
@@ -195,14 +195,34 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
   return dst;
 }
 
+/* Fills the end of `axes` with the axes of `shape` along which `tensor` is expanded, without axes of size 1, and
+   returns the index of the first one.  The innermost axes that are not repeated become the run instead, whose size is
+   stored in *run_bytes. */
+static int32_t fill_axes(const rvm_tensor *tensor, const rvm_shape *shape, expanded_axis axes[RVM_MAX_RANK],
+                         size_t *run_bytes) {
+  const int32_t missing = shape->rank - tensor->dl.ndim; /* the number of axes that the tensor lacks */
+  int32_t first = RVM_MAX_RANK;
+  size_t stride_bytes = *run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype);
+  for (int32_t i = shape->rank - 1; i >= 0; i--) {
+    const int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
+    if (shape->dims[i] == 1) continue;
+    if (first == RVM_MAX_RANK && !is_repeated)
+      *run_bytes *= (size_t)shape->dims[i];
+    else
+      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : stride_bytes};
+    if (!is_repeated) stride_bytes *= (size_t)shape->dims[i];
+  }
+  return first;
+}
+
 RVM_BUILTIN(expand) {
   RVM_CHECK(expand, "cts");
   const rvm_tensor *tensor = arguments[1].as.tensor;
   const rvm_shape *shape = arguments[2].as.shape;
   int32_t rank = shape->rank, missing = rank - tensor->dl.ndim;
   if (missing < 0)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimensions",
-                    tensor->dl.ndim, rank);
+    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimension%s",
+                    tensor->dl.ndim, rank, RVM_PLURAL(rank));
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
     int64_t got = tensor->dl.shape[i - missing], target = shape->dims[i];
@@ -215,20 +235,9 @@ RVM_BUILTIN(expand) {
   if (is_same) return return_value(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
-  /* Fill `axes` from its end, innermost axis first, without axes of size 1.  The innermost axes that are not repeated
-     become the run instead. */
   expanded_axis axes[RVM_MAX_RANK];
-  int32_t first = RVM_MAX_RANK;
-  size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), stride_bytes = run_bytes;
-  for (int32_t i = rank - 1; i >= 0; i--) {
-    int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
-    if (shape->dims[i] == 1) continue;
-    if (first == RVM_MAX_RANK && !is_repeated)
-      run_bytes *= (size_t)shape->dims[i];
-    else
-      axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : stride_bytes};
-    if (!is_repeated) stride_bytes *= (size_t)shape->dims[i];
-  }
+  size_t run_bytes;
+  const int32_t first = fill_axes(tensor, shape, axes, &run_bytes);
   rvm_value error, expanded = *result;
   const expand_context context = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
   if (expand_axes(&context, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
@@ -390,8 +399,8 @@ RVM_BUILTIN(tensor_element) {
   const int64_t size = rvm_tensor_count(tensor);
   if (position < 0 || position >= size)
     return rvm_fail(result, RVM_INDEX_ERROR,
-                    "vm.builtin.tensor_element: position %lld is out of range; the tensor has %lld elements",
-                    (long long)position, (long long)size);
+                    "vm.builtin.tensor_element: position %lld is out of range; the tensor has %lld element%s",
+                    (long long)position, (long long)size, RVM_PLURAL(size));
   return element_at(RVM_BUILTIN_tensor_element, tensor, position, result);
 }
 
@@ -446,8 +455,8 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
-    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items",
-                    rvm_builtin_row_of(builtin)->name, (long long)index, size);
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d item%s",
+                    rvm_builtin_row_of(builtin)->name, (long long)index, size, RVM_PLURAL(size));
   *item = &items[index];
   return RVM_OK;
 }

@@ -24,8 +24,8 @@ static rvm_status resolve_index(const char *name, int64_t index, int32_t size, i
                                 rvm_value *result) {
   *position = index < 0 ? index + size : index;
   if (*position >= 0 && *position < size + (int64_t)past) return RVM_OK;
-  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d items", name,
-                  (long long)index, size);
+  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d item%s", name,
+                  (long long)index, size, RVM_PLURAL(size));
 }
 
 RVM_BUILTIN(list_item) {

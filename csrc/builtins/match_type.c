@@ -238,7 +238,7 @@ static rvm_status match_tuple(decoder *in, const path_node *path, rvm_value valu
   const rvm_value *items = is_tuple ? rvm_value_items(value, &size) : NULL;
   if (size != expected) {
     char text[48];
-    snprintf(text, sizeof text, "a tuple of %lld items", (long long)expected);
+    snprintf(text, sizeof text, "a tuple of %lld item%s", (long long)expected, RVM_PLURAL(expected));
     return fail_kind(in, path, text, value);
   }
   for (int32_t i = 0; i < size && !status; i++) status = match(in, &(path_node){path, i}, items[i], depth);

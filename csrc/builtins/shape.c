@@ -22,8 +22,8 @@ static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_v
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
   if (index < 0 || index >= slots)
-    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slots",
-                    (long long)index, (long long)slots);
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slot%s",
+                    (long long)index, (long long)slots, RVM_PLURAL(slots));
   *slot = (int64_t *)heap.as.tensor->dl.data + index;
   return RVM_OK;
 }
@@ -72,6 +72,23 @@ static rvm_status done(rvm_value *result) {
   return RVM_OK;
 }
 
+/* Matches a dimension with a code-value pair, like match_dim, and returns 1.  Returns 0 if the dimension does not
+   match, or if the pair is invalid. */
+static inline int pair_matches(const rvm_value *pair, int64_t dim, int64_t *slots, uint64_t slot_count) {
+  if (pair[0].tag != RVM_TAG_INT || pair[1].tag != RVM_TAG_INT) return 0;
+  const int64_t value = pair[1].as.i;
+  const int is_slot = (uint64_t)value < slot_count;
+  switch (pair[0].as.i) {
+    case SHAPE_ANY: return 1;
+    case SHAPE_EQUAL: return value == dim;
+    case SHAPE_EQUAL_HEAP: return is_slot && slots[value] == dim;
+    case SHAPE_STORE:
+      if (is_slot) slots[value] = dim;
+      return is_slot;
+    default: return 0;
+  }
+}
+
 /* The fast path of match_shape, whose arguments are a value, the heap, a rank, a code-value pair for each dimension,
    and `where`.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the shape matches.
    Returns 0 in all other cases, in which some slots may have been written. */
@@ -87,25 +104,8 @@ static int shape_matches(const rvm_value *arguments, int32_t count) {
   if (!has_rank || !has_where || (has_heap && !rvm_is_heap(heap))) return 0;
   int64_t *slots = has_heap ? heap.as.tensor->dl.data : NULL;
   uint64_t slot_count = has_heap ? (uint64_t)heap.as.tensor->dl.shape[0] : 0;
-  for (int32_t i = 0; i < rank; i++) {
-    const rvm_value *pair = arguments + 3 + 2 * i;
-    int64_t operand = pair[1].as.i;
-    if (pair[0].tag != RVM_TAG_INT || pair[1].tag != RVM_TAG_INT) return 0;
-    switch (pair[0].as.i) {
-      case SHAPE_ANY: continue;
-      case SHAPE_EQUAL: break;
-      case SHAPE_STORE:
-        if ((uint64_t)operand >= slot_count) return 0;
-        slots[operand] = dims[i];
-        continue;
-      case SHAPE_EQUAL_HEAP:
-        if ((uint64_t)operand >= slot_count) return 0;
-        operand = slots[operand];
-        break;
-      default: return 0;
-    }
-    if (operand != dims[i]) return 0;
-  }
+  for (int32_t i = 0; i < rank; i++)
+    if (!pair_matches(arguments + 3 + 2 * i, dims[i], slots, slot_count)) return 0;
   return 1;
 }
 
@@ -277,8 +277,8 @@ RVM_BUILTIN(check_tuple_info) {
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple, got %s", name, rvm_value_describe(value, got));
   rvm_value_items(value, &size);
   if (arguments[1].as.i == size) return done(result);
-  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld items, got %d", name,
-                  (long long)arguments[1].as.i, size);
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a tuple of %lld item%s, got %d", name,
+                  (long long)arguments[1].as.i, RVM_PLURAL(arguments[1].as.i), size);
 }
 
 RVM_BUILTIN(check_func_info) {

@@ -177,7 +177,7 @@ typedef struct rvm_plane_taps {
   int64_t count;
   int64_t least, most;               /* the least and the largest number among `shifts` and 0 */
   int64_t shifts[RVM_PLANE_TAPS];    /* rvm_plane_shift of each position */
-  int64_t positions[RVM_PLANE_TAPS]; /* the position of each in the window: the index of its weight */
+  int64_t positions[RVM_PLANE_TAPS]; /* the index of each position in the window, which is that of its weight */
 } rvm_plane_taps;
 
 /* Returns the stride, in floats, from the sums of one plane of `elements` elements to those of the next plane. */

@@ -28,14 +28,16 @@ void rvm_error_close_trace(rvm_value error);
       return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count, \
                       (long long)(count));                                                               \
   } while (0)
+/* The end of a noun after a number, for messages such as "1 item" and "2 items": "%d item%s", n, RVM_PLURAL(n). */
+#define RVM_PLURAL(count) ((count) == 1 ? "" : "s")
 /* Returns ARGUMENT_ERROR from the calling public function if `count` is negative, or `array` is NULL and `count` is
    not 0. */
-#define RVM_EXPECT_ARRAY(array, count, error)                                                                         \
-  do {                                                                                                                \
-    RVM_EXPECT_COUNT(count, error);                                                                                   \
-    if (!(array) && (count) > 0)                                                                                      \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected an array of %lld elements (%s)", __func__, \
-                      #array, (long long)(count), #count);                                                            \
+#define RVM_EXPECT_ARRAY(array, count, error)                                                                          \
+  do {                                                                                                                 \
+    RVM_EXPECT_COUNT(count, error);                                                                                    \
+    if (!(array) && (count) > 0)                                                                                       \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected an array of %lld element%s (%s)", __func__, \
+                      #array, (long long)(count), RVM_PLURAL(count), #count);                                          \
   } while (0)
 
 /* Fails with TYPE_ERROR because `value`, element `index` of an array from the host, is malformed.  The message begins

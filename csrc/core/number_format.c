@@ -140,44 +140,61 @@ static int32_t integer_read(rvm_text text, int negative, int is_signed, void *el
    as the limit. */
 enum { USED_DIGITS = 800, EXPONENT_LIMIT = 1000000 };
 
+/* Reads digits with an optional point at the start of a text.  The number is DIGITS * 10^*exponent.  Stores its
+   significant digits, at most USED_DIGITS, in `digits`, and their number in *used.  Returns the length of what was
+   read, or 0 if the text does not begin with a number. */
+static int64_t digits_read(rvm_text text, char digits[USED_DIGITS], int32_t *used, int64_t *exponent) {
+  int has_digits = 0, has_point = 0, is_inexact = 0;
+  int64_t i = 0;
+  *used = 0;
+  *exponent = 0;
+  for (; i < text.length; i++) {
+    const char c = text.bytes[i];
+    if (c == '.' && !has_point) {
+      has_point = 1;
+      continue;
+    }
+    if (!is_digit(c)) break;
+    has_digits = 1;
+    *exponent -= has_point;
+    const int is_leading_zero = *used == 0 && c == '0', is_omitted = *used == USED_DIGITS;
+    if (is_omitted) {
+      is_inexact |= c != '0';
+      ++*exponent;
+    } else if (!is_leading_zero) {
+      digits[(*used)++] = c;
+    }
+  }
+  if (*used == 0) digits[(*used)++] = '0';
+  /* If an omitted digit is not 0, the number is not exactly halfway between two floats.  An odd last digit ensures that
+     the number in `digits` is not halfway either. */
+  if (is_inexact) digits[*used - 1] |= 1;
+  return has_digits ? i : 0;
+}
+
+/* Adds an exponent, such as e-5, to *exponent, and returns 1.  An empty text is the exponent 0.  Returns 0 if the text
+   is not an exponent. */
+static int32_t exponent_read(rvm_text text, int64_t *exponent) {
+  if (text.length == 0) return 1;
+  const int has_sign = text.length > 1 && (text.bytes[1] == '-' || text.bytes[1] == '+');
+  const int64_t first = has_sign ? 2 : 1; /* the index of the first digit */
+  if ((text.bytes[0] | 0x20) != 'e' || first == text.length) return 0;
+  int64_t magnitude = 0;
+  for (int64_t i = first; i < text.length; i++) {
+    if (!is_digit(text.bytes[i])) return 0;
+    if (magnitude < INT64_MAX / 100) magnitude = magnitude * 10 + (text.bytes[i] - '0');
+  }
+  *exponent += text.bytes[1] == '-' ? -magnitude : magnitude;
+  return 1;
+}
+
 /* Rewrites a decimal number, with an optional point and exponent, as "DIGITSeEXPONENT" in `buffer`, and returns 1.
    Returns 0 if the text is not such a number. */
 static int32_t decimal_read(rvm_text text, char buffer[USED_DIGITS + EXPONENT_BYTES + 2]) {
-  int64_t exponent = 0, i = 0; /* the number is DIGITS * 10^exponent */
-  int32_t used = 0, has_digits = 0, after_point = 0, is_inexact = 0;
-  for (; i < text.length && (is_digit(text.bytes[i]) || (text.bytes[i] == '.' && !after_point)); i++) {
-    if (text.bytes[i] == '.') {
-      after_point = 1;
-      continue;
-    }
-    has_digits = 1;
-    exponent -= after_point;                         /* a digit after the point */
-    if (used == 0 && text.bytes[i] == '0') continue; /* a leading zero */
-    if (used < USED_DIGITS) {
-      buffer[used++] = text.bytes[i];
-      continue;
-    }
-    /* The digit is omitted. */
-    is_inexact |= text.bytes[i] != '0';
-    exponent++;
-  }
-  if (!has_digits) return 0;
-  if (i < text.length) {
-    if ((text.bytes[i++] | 0x20) != 'e') return 0;
-    int negative = i < text.length && text.bytes[i] == '-';
-    i += i < text.length && (text.bytes[i] == '-' || text.bytes[i] == '+');
-    int64_t stated = 0;
-    if (i == text.length) return 0;
-    for (; i < text.length; i++) {
-      if (!is_digit(text.bytes[i])) return 0;
-      if (stated < INT64_MAX / 100) stated = stated * 10 + (text.bytes[i] - '0');
-    }
-    exponent += negative ? -stated : stated;
-  }
-  if (used == 0) buffer[used++] = '0';
-  /* If an omitted digit is not 0, the number is not exactly halfway between two floats.  An odd last digit ensures that
-     the number in `buffer` is not halfway either. */
-  if (is_inexact) buffer[used - 1] |= 1;
+  int32_t used;
+  int64_t exponent;
+  const int64_t length = digits_read(text, buffer, &used, &exponent);
+  if (length == 0 || !exponent_read((rvm_text){text.bytes + length, text.length - length}, &exponent)) return 0;
   if (exponent < -EXPONENT_LIMIT) exponent = -EXPONENT_LIMIT;
   if (exponent > EXPONENT_LIMIT) exponent = EXPONENT_LIMIT;
   snprintf(buffer + used, EXPONENT_BYTES, "e%d", (int)exponent);

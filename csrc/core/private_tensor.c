@@ -4,12 +4,19 @@
 
 #include <string.h>
 
-/* Follows the owners of a tensor to the object that provides its memory: a storage, or a tensor that is a constant,
-   wraps memory of the host, or contains its elements itself. */
+/* Returns whether the elements of a tensor belong to its owner.  Otherwise the tensor is a constant, wraps memory of
+   the host, or contains its elements itself. */
+static int is_view(const rvm_tensor *tensor) {
+  return tensor->base.references >= 0 && !tensor->release && tensor->owner;
+}
+
+/* Follows the owners of a tensor to the object that provides its memory: a storage, or a tensor that is not a view. */
 static const rvm_object *memory_of(const rvm_tensor *tensor) {
-  while (tensor->base.references >= 0 && !tensor->release && tensor->owner && tensor->owner->tag == RVM_TAG_TENSOR)
+  while (is_view(tensor)) {
+    if (tensor->owner->tag != RVM_TAG_TENSOR) return tensor->owner;
     tensor = (const rvm_tensor *)tensor->owner;
-  return tensor->base.references >= 0 && !tensor->release && tensor->owner ? tensor->owner : &tensor->base;
+  }
+  return &tensor->base;
 }
 
 int32_t rvm_tensor_is_private(const rvm_tensor *tensor) {
@@ -27,8 +34,8 @@ int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor) {
   return tensor->base.references == 1 && (!owner || (owner->references == 1 && owner->tag == RVM_TAG_STORAGE));
 }
 
-/* Returns whether the only reference to a tensor, besides the unused one of a host that donates it, is that of the
-   caller. */
+/* Returns whether the tensor is not read-only, and nothing but the caller uses it.  A host that donates a tensor still
+   has one reference to it, which it does not use. */
 static int has_one_user(const rvm_tensor *tensor) {
   return tensor->base.references == 1 + (rvm_tensor_donation(tensor) == RVM_DONATION_LENT) && !tensor->is_read_only;
 }

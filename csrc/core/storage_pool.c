@@ -131,20 +131,24 @@ static int prefers_larger(const rvm_pool *pool, int64_t size_bytes) {
   return pool->sizes.live_bytes + pool->sizes.kept_bytes + size_bytes > limit_bytes(pool);
 }
 
+/* Returns the class from which to take a block of *whole bytes, whose own class is `class`.  This is a larger class
+   with a cached block if that is preferred (prefers_larger); *whole then becomes the size of its blocks. */
+static int32_t choose_class(const rvm_pool *pool, int32_t class, int64_t *whole) {
+  if (pool->kept[class] || !prefers_larger(pool, *whole)) return class;
+  int32_t larger = class + 1;
+  while (larger < CLASSES && !pool->kept[larger]) larger++;
+  if (larger == CLASSES) return class;
+  *whole = class_bytes(larger);
+  return larger;
+}
+
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {
   if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: cannot allocate %lld bytes", (long long)size_bytes);
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);
-  if (!pool->kept[class] && prefers_larger(pool, whole)) {
-    int32_t larger = class + 1;
-    while (larger < CLASSES && !pool->kept[larger]) larger++;
-    if (larger < CLASSES) {
-      class = larger;
-      whole = class_bytes(larger);
-    }
-  }
+  class = choose_class(pool, class, &whole);
   rvm_storage *storage = pool->kept[class];
   if (storage) {
     RVM_UNPOISON(storage->bytes, (size_t)(whole - ((char *)storage->bytes - (char *)storage)));

@@ -43,7 +43,8 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
   RVM_EXPECT_POINTER(result, NULL);
   RVM_EXPECT_ARRAY(packed, packed_bytes, result);
   if (!dims && rank > 0)
-    return rvm_fail(result, RVM_ARGUMENT_ERROR, "rvm_tensor_of_strings: dims is NULL, expected %d dimensions", rank);
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "rvm_tensor_of_strings: dims is NULL, expected %d dimension%s", rank,
+                    RVM_PLURAL(rank));
   if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "tensor of strings: the packed bytes do not hold one string for each element of the shape");

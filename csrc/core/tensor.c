@@ -70,7 +70,8 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
     return rvm_fail(result, RVM_TYPE_ERROR, "tensor: unknown dtype number %d", dtype);
   if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: expected a rank of at least 0, got %d", rank);
   if (!dims && rank > 0)
-    return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimension%s", rank,
+                    RVM_PLURAL(rank));
   if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }

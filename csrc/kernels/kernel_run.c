@@ -16,7 +16,7 @@ rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
     if (status) return status;
   }
   if (state->is_helper) {
-    used += atomic_fetch_add(&loop->helped, used); /* now that of all helpers */
+    used += atomic_fetch_add(&loop->helped, used); /* `used` is now the fuel of all helpers */
     return used > host->steps_left || host->is_ending(host->machine) ? RVM_INTERRUPTED : RVM_OK;
   }
   if (loop) used += atomic_exchange(&loop->helped, 0);

@@ -102,7 +102,7 @@ typedef struct {
   int64_t strides[];
 } Exported;
 
-/* Frees an Exported.  Arrays can outlive the interpreter. */
+/* Frees an Exported.  Does nothing after the interpreter has ended, because arrays can outlive it. */
 static void release_exported(Managed *managed) {
   if (Py_IsInitialized()) {
     PyGILState_STATE state = PyGILState_Ensure();

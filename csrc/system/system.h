@@ -42,7 +42,7 @@ static inline size_t rvm_block_bytes(void *block) {
 void *rvm_pages_map(size_t size_bytes);
 void rvm_pages_unmap(void *pages, size_t size_bytes);
 
-enum { RVM_REASON_BYTES = 200 }; /* of the reason of a failure */
+enum { RVM_REASON_BYTES = 200 }; /* the size of a buffer for the reason of a failure, with its NUL */
 
 /* Maps a file that is not empty for reading, and returns its address, which is aligned to a page.  On failure, writes
    the reason to `reason` and returns NULL. */

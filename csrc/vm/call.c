@@ -19,14 +19,14 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
   int32_t expected = function->parameter_count - captured;
   if (expected < 0)
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "%s: the closure captured %d values, but the function has only %d parameters", function->name,
-                    captured, function->parameter_count);
+                    "%s: the closure captured %d value%s, but the function has only %d parameter%s", function->name,
+                    captured, RVM_PLURAL(captured), function->parameter_count, RVM_PLURAL(function->parameter_count));
   char names[256] = "";
   for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
     used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", i > 0 ? ", " : "",
                      rvm_executable_string(executable, executable->parameters[function->record->first_parameter + i]));
   return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: expected %d argument%s%s%s%s, got %lld", function->name, expected,
-                  expected == 1 ? "" : "s", expected > 0 ? " (" : "", names, expected > 0 ? ")" : "",
+                  RVM_PLURAL(expected), expected > 0 ? " (" : "", names, expected > 0 ? ")" : "",
                   (long long)(count - captured));
 }
 
@@ -368,8 +368,9 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
                             rvm_value *result) {
   RVM_EXPECT_POINTER(machine, result);
   if (!rvm_machine_has_function(machine, index))
-    return rvm_fail(result, RVM_INDEX_ERROR, "call: function index %d is out of range; the executable has %d functions",
-                    index, machine->executable->function_count);
+    return rvm_fail(result, RVM_INDEX_ERROR,
+                    "call: function index %d is out of range; the executable has %d function%s", index,
+                    machine->executable->function_count, RVM_PLURAL(machine->executable->function_count));
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }
 

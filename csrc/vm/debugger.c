@@ -198,8 +198,9 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   if (!machine->debugging)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: no debugger is attached to this machine; attach one first");
   if (function < 0 || function >= machine->executable->function_count)
-    return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions",
-                    function, machine->executable->function_count);
+    return rvm_fail(error, RVM_INDEX_ERROR,
+                    "break: function index %d is out of range; the executable has %d function%s", function,
+                    machine->executable->function_count, RVM_PLURAL(machine->executable->function_count));
   const int64_t index = break_index(machine, &machine->functions[function], instruction);
   if (index < 0)
     return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d",

@@ -114,28 +114,48 @@ static void begin_random(rvm_machine *machine) {
   if (!rvm_random_bytes(&machine->random, sizeof machine->random)) machine->random = fallback;
 }
 
+/* Checks the options whose values are numbers.  `stack_values` and `call_depth` are those of the options, or their
+   defaults. */
+static rvm_status check_options(const rvm_machine_options *options, int64_t stack_values, int64_t call_depth,
+                                rvm_value *error) {
+  const int is_stack_valid = stack_values >= 0 && stack_values <= LARGEST_STACK;
+  const int is_depth_valid = call_depth >= 0 && call_depth <= LARGEST_STACK;
+  if (!is_stack_valid || !is_depth_valid)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
+                    (long long)stack_values, (long long)call_depth, (long long)LARGEST_STACK);
+  if (options->threads < 0 || options->threads > RVM_MAX_THREADS)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, or 0 for the default, got %d",
+                    (int)RVM_MAX_THREADS, (int)options->threads);
+  if (options->max_bytes < 0 || options->max_steps < 0 || options->max_nanoseconds < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
+                    (long long)options->max_bytes, (long long)options->max_steps, (long long)options->max_nanoseconds);
+  return RVM_OK;
+}
+
+/* Copies the literals of the executable.  FUNCTION and CONTEXT values become those of the machine. */
+static void copy_literals(rvm_machine *machine) {
+  const rvm_executable *executable = machine->executable;
+  for (int64_t i = 0; i < executable->literal_count; i++) {
+    rvm_value *literal = &machine->literals[i];
+    *literal = executable->literals[i];
+    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
+    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
+  }
+}
+
 /* Checks the options and initializes a zeroed machine.  After a failure, rvm_machine_release frees what was
    allocated. */
 static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
                                rvm_value *error) {
   if (options) machine->options = *options;
-  int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
+  const int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
   machine->interpret = rvm_machine_run;
   machine->head.failed_at = -1;
   machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
-  if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
-      machine->head.frame_limit > LARGEST_STACK)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
-                    (long long)stack_values, (long long)machine->head.frame_limit, (long long)LARGEST_STACK);
-  if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, or 0 for the default, got %d",
-                    (int)RVM_MAX_THREADS, (int)machine->options.threads);
-  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
-                    (long long)machine->options.max_bytes, (long long)machine->options.max_steps,
-                    (long long)machine->options.max_nanoseconds);
+  rvm_status status = check_options(&machine->options, stack_values, machine->head.frame_limit, error);
+  if (status) return status;
 #ifndef RVM_WITHOUT_KERNELS
   machine->kernel_level = rvm_kernel_level_within(machine->options.cpu);
   if (!machine->kernel_level)
@@ -161,20 +181,14 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   /* Without native code, blocks from the pool are zeroed: bytecode that is not trusted must not read old contents of
      memory. */
   machine->pool = rvm_pool_new(!executable->library.handle);
-  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
-      !machine->pool)
-    return rvm_out_of_memory(error);
-  for (int64_t i = 0; i < executable->literal_count; i++) {
-    rvm_value *literal = &machine->literals[i];
-    *literal = executable->literals[i];
-    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
-    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
-  }
+  const int has_memory = machine->functions && machine->function_values && machine->literals && machine->stack &&
+                         machine->frames && machine->pool;
+  if (!has_memory) return rvm_out_of_memory(error);
+  copy_literals(machine);
   machine->head.top = machine->stack;
   machine->head.constants = executable->constants;
   machine->head.function_values = machine->function_values;
   machine->head.stack_end = machine->stack + stack_values;
-  rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) status = function_fill(machine, i, error);
   return status;
 }

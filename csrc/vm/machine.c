@@ -276,7 +276,9 @@ rvm_status rvm_machine_real_time(rvm_machine *machine, int32_t enabled, rvm_valu
   if (enabled != 0 && enabled != 1)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_real_time: enabled is %d, expected 0 or 1", enabled);
   const rvm_machine_options *options = &machine->options;
-  if (enabled && (options->threads > 1 || options->max_bytes > 0 || options->max_nanoseconds > 0 || options->poll))
+  const int needs_system =
+      options->threads > 1 || options->max_bytes > 0 || options->max_nanoseconds > 0 || options->poll;
+  if (enabled && needs_system)
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
                     "rvm_machine_real_time: expected a machine with one thread, and without max_bytes, max_nanoseconds "
                     "and poll, which need locks, memory or the clock");

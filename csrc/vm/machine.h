@@ -175,8 +175,8 @@ typedef struct rvm_outer_run {
 /* Enters the machine for a call from C, and saves the thread's state in *outer.  The outermost call sets the limits of
    the run.  Fails with BUSY if another thread is inside. */
 rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm_value *error);
-/* Ends a call.  After the outermost call of a successful run, seals a machine whose real-time mode learns.   status:
-   that of the call. */
+/* Ends a call, whose status is `status`.  If a run ends successfully and the real-time mode of the machine is LEARNS,
+   it becomes SEALED. */
 void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer, rvm_status status);
 
 /* ---- parts of a machine ---- */

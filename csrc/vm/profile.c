@@ -133,9 +133,9 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   rvm_profile *profile = host;
   if (function >= profile->function_count)
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "profile: function index %d is out of range; the profiled executable has %d functions; use one "
+                    "profile: function index %d is out of range; the profiled executable has %d function%s; use one "
                     "profile per executable",
-                    function, profile->function_count);
+                    function, profile->function_count, RVM_PLURAL(profile->function_count));
   rvm_status status = profile->depth == profile->capacity ? grow_open_calls(profile, error) : RVM_OK;
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
@@ -229,8 +229,8 @@ rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64
   RVM_EXPECT_ARRAY(code, length, error);
   if (function < 0 || function >= profile->function_count)
     return rvm_fail(error, RVM_INDEX_ERROR,
-                    "rvm_profile_count: function index %d is out of range; the profile has %d functions", function,
-                    profile->function_count);
+                    "rvm_profile_count: function index %d is out of range; the profile has %d function%s", function,
+                    profile->function_count, RVM_PLURAL(profile->function_count));
   int64_t *copy = rvm_allocate((size_t)length * sizeof *copy + 1);
   if (!copy) return rvm_out_of_memory(error);
   if (length > 0) memcpy(copy, code, (size_t)length * sizeof *copy);

@@ -177,18 +177,19 @@ static int32_t edit_distance(const char *a, const char *b) {
    are at least as near.  Ignores names that are too different or too long. */
 static void near_add(near_names *nearest, const char *name, const char *known) {
   if (strlen(known) >= NEAR_BYTES) return;
-  int32_t distance = edit_distance(name, known), i;
+  const int32_t distance = edit_distance(name, known);
   const int is_too_different = distance > 2 && distance > (int32_t)strlen(name) / 3;
   if (is_too_different) return;
-  for (i = nearest->count; i > 0 && nearest->distance[i - 1] > distance; i--) {
-    if (i == NEAR_COUNT) continue; /* the last name is dropped */
+  int32_t position = nearest->count;
+  while (position > 0 && nearest->distance[position - 1] > distance) position--;
+  if (position == NEAR_COUNT) return;
+  if (nearest->count < NEAR_COUNT) nearest->count++; /* otherwise the last name is overwritten */
+  for (int32_t i = nearest->count - 1; i > position; i--) {
     nearest->distance[i] = nearest->distance[i - 1];
     memcpy(nearest->name[i], nearest->name[i - 1], NEAR_BYTES);
   }
-  if (i == NEAR_COUNT) return;
-  nearest->distance[i] = distance;
-  strcpy(nearest->name[i], known);
-  if (nearest->count < NEAR_COUNT) nearest->count++;
+  nearest->distance[position] = distance;
+  strcpy(nearest->name[position], known);
 }
 
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {

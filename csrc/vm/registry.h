@@ -22,7 +22,8 @@ typedef struct rvm_builtin_row {
 extern const rvm_packed_function rvm_builtins[];
 extern const rvm_builtin_row rvm_builtin_rows[];
 extern const int32_t rvm_builtin_row_count;
-const rvm_builtin_row *rvm_builtin_row_of(enum rvm_builtin builtin); /* of a builtin that has a row */
+/* Returns the row of a builtin, which must have one. */
+const rvm_builtin_row *rvm_builtin_row_of(enum rvm_builtin builtin);
 
 /* Looks up a builtin or registered function.  Returns 1 and stores the function and its `self`, or returns 0. */
 int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self);

@@ -12,7 +12,7 @@ import numpy as np
 from relvm._native import lib
 from relvm.bytecode.container import align_up, crc32c, pack_sections
 from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
-from relvm.errors import RelvmFormatError, RelvmTypeError
+from relvm.errors import RelvmFormatError, RelvmTypeError, counted
 from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
 from relvm.tables import ARGUMENTS, BUILTIN_PREFIX, KINDS, OPCODES, TAGS, numbers
 
@@ -223,7 +223,9 @@ def _encode_code(entry: FunctionEntry) -> list[int]:
 def _encode_instruction(instruction: Instruction, index: int, starts: list[int]) -> list[int]:
     row = _OPCODES.get(instruction.op)
     if row is None or len(row.operands) != len(instruction.operands):
-        raise RelvmFormatError(f"unknown instruction {instruction.op} with {len(instruction.operands)} operands")
+        raise RelvmFormatError(
+            f"unknown instruction {instruction.op} with {counted(len(instruction.operands), 'operand')}"
+        )
     words = [row.index]
     for letter, operand in zip(row.operands, instruction.operands, strict=True):
         match letter:

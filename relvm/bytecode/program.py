@@ -14,7 +14,7 @@ import numpy as np
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.data_classes import dataclass
 from relvm.display import Displayed
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, counted
 from relvm.quoting import terminal
 from relvm.tables import ABI_VERSION, OPCODES
 
@@ -245,7 +245,7 @@ class Program(Displayed):
     kernels: Mapping[str, KernelProgram] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        head = f"<Program of {len(self.functions)} functions and {len(self.constants)} constants>"
+        head = f"<Program of {counted(len(self.functions), 'function')} and {counted(len(self.constants), 'constant')}>"
         return "\n".join((head, *map(str, self.functions)))
 
     def comment(self, function: str, instruction: int) -> str:

@@ -7,6 +7,7 @@ import math
 
 from relvm.cli.arguments import MAX_INTEGER, Number, file_name
 
+ANY_SOURCE = "an .onnx model, or a .relvm, .mlir or .pt2 file"
 ANY_MODEL = "an .onnx model, a .relvm, .mlir or .pt2 file, or an executable (.rvm, .so)"
 
 
@@ -53,7 +54,7 @@ def add_dim(parser: argparse._ActionsContainer) -> None:
         default=[],
         metavar="NAME=SIZE",
         help="set a symbolic dimension of an ONNX model: a size, bounds (batch=1..32), or ? if the inputs that share "
-        "it may have different sizes; for other models, the size in random inputs",
+        "it may have different sizes; or of a .pt2 file: a size",
     )
 
 
@@ -73,7 +74,8 @@ def add_weights(parser: argparse._ActionsContainer) -> None:
         "--weights",
         type=file_name,
         metavar="FILE.safetensors",
-        help="constants in place of initializers and inputs of an ONNX model, or of parameters in a .relvm file",
+        help="constants in place of initializers and inputs of an ONNX model, of parameters and buffers of a .pt2 "
+        "file, or of parameters of a function in another file",
     )
 
 
@@ -88,7 +90,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random",
         action="store_true",
-        help="generate the other inputs at random, and choose the sizes that --dim does not set",
+        help="generate the other inputs at random; --dim sets their symbolic sizes, and the other sizes are chosen",
     )
     add_number(parser, "--seed", "seed of --random (default: 0)", least=0, default=0, metavar=None)
 

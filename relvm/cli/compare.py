@@ -10,7 +10,7 @@ from typing import Any
 
 from relvm.cli.arguments import Number, Parser, Words
 from relvm.cli.colors import Style
-from relvm.cli.common_arguments import add_function, add_inputs, add_json, add_model
+from relvm.cli.common_arguments import ANY_SOURCE, add_function, add_inputs, add_json, add_model
 from relvm.cli.inputs import input_values, runner
 from relvm.cli.models import chosen_target, read_module
 from relvm.cli.output import put, put_json
@@ -27,7 +27,7 @@ _COLUMNS = 100  # if the width of the terminal is unknown
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm compare model.onnx --modes bytecode,compiled"
-    add_model(parser, "an .onnx model, or a .relvm, .mlir or .pt2 file")
+    add_model(parser, ANY_SOURCE)
     add_function(parser)
     add_inputs(parser)
     parser.add_argument(

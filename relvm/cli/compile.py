@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from relvm.cli.arguments import Parser, file_name
-from relvm.cli.common_arguments import add_build_limits, add_model
+from relvm.cli.common_arguments import ANY_SOURCE, add_build_limits, add_model
 from relvm.cli.models import build_file, expect_writable
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
@@ -20,7 +20,7 @@ LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")  # of shared libraries for C progra
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm compile model.onnx --exec-mode compiled -o model.rvm"
-    add_model(parser, "an .onnx model, or a .relvm, .mlir or .pt2 file")
+    add_model(parser, ANY_SOURCE)
     parser.add_argument(
         "-o",
         "--output",

@@ -11,9 +11,9 @@ from relvm.aot.project.board_fit import expect_fit
 from relvm.aot.project.package import PACKAGES
 from relvm.aot.project.tar import is_archive
 from relvm.cli.arguments import Parser, file_name
-from relvm.cli.common_arguments import add_dim, add_inputs, add_weights
+from relvm.cli.common_arguments import ANY_SOURCE, add_dim, add_inputs, add_weights
 from relvm.cli.inputs import chosen_inputs, input_values, runner, signature_of
-from relvm.cli.models import expect_writable, read_module
+from relvm.cli.models import expect_writable, read_module, reads_sizes
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.compiler.build import build
@@ -25,9 +25,7 @@ from relvm.kernels.kernel_builder import FAVOURS
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm export model.onnx --dim batch=1 --random -o folder"
-    parser.add_argument(
-        "model", type=file_name, metavar="MODEL", help="an .onnx model, or a .relvm, .mlir or .pt2 file"
-    )
+    parser.add_argument("model", type=file_name, metavar="MODEL", help=ANY_SOURCE)
     add_dim(parser)
     add_weights(parser)
     parser.add_argument(
@@ -130,14 +128,15 @@ def run(options: argparse.Namespace) -> int:
 def _build(options: argparse.Namespace, config: aot.AotConfig) -> tuple[Module, aot.AotProgram]:
     """Read a model and build its export.
 
-    With --random, sizes of an ONNX model that the plan of the memory needs are chosen, and added to --dim.
+    With --random, sizes of an ONNX model or a .pt2 file that the plan of the memory needs are chosen, and added to
+    --dim.
     """
     module = read_module(options)
     try:
         with Progress("building"):
             return module, aot.build(module, config, entry=options.function)
     except RelvmUnsupportedError:
-        sizes = _chosen_sizes(module, options) if options.random and options.model.endswith(".onnx") else []
+        sizes = _chosen_sizes(module, options) if options.random and reads_sizes(options.model) else []
         if not sizes:
             raise
     options.dim = [*options.dim, *sizes]

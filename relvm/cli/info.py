@@ -70,9 +70,10 @@ def _contents_of(path: Path, dims: dict[str, Any], options: argparse.Namespace) 
     if path.suffix == ".onnx":
         return _onnx_contents(path, dims, options.weights)
     if path.suffix in EXECUTABLE_SUFFIXES:
-        expect_to_build(options.model, {"--weights": options.weights})
+        sizes = None if options.random else dims or None
+        expect_to_build(options.model, {"--weights": options.weights, "--dim": sizes})
         return _executable_contents(path)
-    return _program_contents(path, options.weights, options.function)
+    return _program_contents(path, dims, options.weights, options.function)
 
 
 def _put(name: str, value: Any, style: Style | None = None) -> None:
@@ -171,7 +172,7 @@ def _import_problems(import_model: Any) -> list[str]:
     return []
 
 
-def _program_contents(path: Path, weights: str | None, function: str) -> dict[str, Any]:
+def _program_contents(path: Path, dims: dict[str, Any], weights: str | None, function: str) -> dict[str, Any]:
     from relvm.frontend.read_model import read_model
     from relvm.frontend.stablehlo_file import is_stablehlo
     from relvm.frontend.torch_file import is_exported_program
@@ -179,7 +180,7 @@ def _program_contents(path: Path, weights: str | None, function: str) -> dict[st
     from relvm.ir.node import walk
     from relvm.ir.types import format_type
 
-    module = read_model(path, None, weights, function)
+    module = read_model(path, dims, weights, function)
     kind = "a program in text form"
     if is_exported_program(path):
         kind = "an exported program of PyTorch"

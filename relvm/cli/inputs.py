@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, signature_entry
+from relvm.cli.models import reads_sizes
 from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
@@ -87,8 +88,8 @@ def chosen_inputs(
     ------
     RelvmArgumentError
         An input is missing, unknown, given twice, or cannot be generated at random.  With --random, the error is also
-        raised if --dim names a size that no input has (unless the model is an .onnx file), or if none of the tried
-        sizes works.
+        raised if --dim names a size that no input has (unless --dim set it when the model was read), or if none of the
+        tried sizes works.
     RelvmFormatError
         A file is not a .npy file.
     """
@@ -124,7 +125,7 @@ def _random_inputs(
     set_sizes = {name: n for name, n in sizes.items() if n is not None}
     chooser = InputChooser(names, types, given_values, set_sizes, options.seed, generator=generator)
     unknown = [name for name, n in sizes.items() if n is not None and name not in chooser.symbols]
-    if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
+    if unknown and not reads_sizes(options.model):
         symbols = chooser.symbols
         known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
         raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")

@@ -22,7 +22,7 @@ from relvm.cli.models import load_or_build, run_limits
 from relvm.cli.output import complain, has_progress, note
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.distributed import map_files
-from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError, counted
 from relvm.system import block_interrupts, processor_count
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
                 failed += 1
                 complain(in_shell_terms(str(each.error), vars(options)))
     there = f"; {skipped} were there" if skipped else ""
-    note(f"wrote {written} files to {options.output}{there}{f'; {failed} failed' if failed else ''}")
+    note(f"wrote {counted(written, 'file')} to {options.output}{there}{f'; {failed} failed' if failed else ''}")
     return 1 if failed else 0
 
 

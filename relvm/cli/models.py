@@ -13,6 +13,8 @@ from relvm.compiler.build_model import build_model, expect_to_build
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError, missing_file
 from relvm.frontend.dim_settings import parse_dims
+from relvm.frontend.stablehlo_file import is_stablehlo
+from relvm.frontend.torch_file import is_exported_program
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
 
@@ -31,8 +33,8 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmFormatError
         The file is none of these.
     RelvmArgumentError
-        --dim is given for another file than an ONNX model, but --random is not.  For such a file, --dim sets only the
-        sizes of random inputs.
+        --dim is given for a program whose sizes it does not set (`reads_sizes`), but --random is not.  For such a
+        program, --dim sets only the sizes of random inputs.
     """
     from relvm.frontend.read_model import read_model  # imported here, because a start from the cache does not need it
 
@@ -41,20 +43,25 @@ def read_module(options: argparse.Namespace) -> Module:
         return read_model(path, dims, options.weights, getattr(options, "function", None) or "main")
 
 
-def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
-    """Check that the model file exists.  Return its path, and the sizes of an ONNX model's dimensions from --dim.
+def reads_sizes(model: str | Path) -> bool:
+    """Return whether --dim sets sizes of a model when its file is read: of an ONNX model and of a .pt2 file."""
+    return Path(model).suffix == ".onnx" or is_exported_program(model)
 
-    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given for
-    another file than an ONNX model without --random."""
+
+def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
+    """Check that the model file exists.  Return its path, and the sizes from --dim with which it must be read.
+
+    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given without --random for
+    a .relvm file or a StableHLO program."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
         raise missing_file(path)
-    if sizes and path.suffix in (".relvm", ".mlir", ".pt2"):
+    if sizes and (path.suffix == ".relvm" or is_stablehlo(path)):
         if not getattr(options, "random", False):
-            others = " and to --random" if hasattr(options, "random") else ""
-            how = "export it with a fixed size" if path.suffix == ".pt2" else f"write the size in {path}"
-            raise RelvmArgumentError(f"--dim applies to ONNX models{others}; for this program, {how}")
+            others = ", and to random inputs (--random)" if hasattr(options, "random") else ""
+            how = f"write the size in {path}" if path.suffix == ".relvm" else "export it with this size"
+            raise RelvmArgumentError(f"--dim applies to ONNX models and .pt2 files{others}; for this program, {how}")
         return path, {}
     return path, sizes
 

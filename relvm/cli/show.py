@@ -11,7 +11,7 @@ from relvm.bytecode.asm_printer import as_text, listing
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.cli.arguments import Parser, file_name
-from relvm.cli.common_arguments import add_model
+from relvm.cli.common_arguments import ANY_MODEL, add_model
 from relvm.cli.models import build_module, chosen_target, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
@@ -44,7 +44,7 @@ STAGES = (
 
 def add_arguments(parser: Parser) -> None:
     parser.example = "relvm show model.onnx --stage fuse_ops"
-    add_model(parser, "an .onnx model, a .relvm file, or (stages bytecode, kernels and c) an executable")
+    add_model(parser, f"{ANY_MODEL}; an executable has only the stages bytecode, kernels and c")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--stage",

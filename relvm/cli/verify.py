@@ -36,8 +36,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--bits",
         action="store_true",
-        help="run a model on inputs that are the same everywhere, and print digests of the outputs, to compare two "
-        "computers",
+        help="run a model on inputs that are the same everywhere, whose symbolic sizes --dim sets, and print digests "
+        "of the outputs, to compare two computers",
     )
     add_json(parser)
     bits = parser.add_argument_group("options of --bits")

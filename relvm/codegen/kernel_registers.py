@@ -7,6 +7,7 @@ from dataclasses import field
 from heapq import heappop, heappush
 
 from relvm.data_classes import dataclass
+from relvm.errors import counted
 from relvm.ir.dtypes import BOOL, F16, F32, F64, I8, DType
 from relvm.ir.loop_ir import MATH_H_NAMES, Buffer, Local, Operation, Scalar, Statement
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
@@ -96,7 +97,7 @@ def buffer_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
     indices: the index along each axis, or a single item, which is the row-major position itself.
     """
     if len(indices) != len(buffer.shape):
-        assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
+        assert len(indices) == 1, f"{buffer.name} has rank {len(buffer.shape)}, got {counted(len(indices), 'index')}"
         return indices[0]
     return flat_position(indices, buffer.shape)
 

@@ -134,7 +134,7 @@ def build_program(
 
     module = getattr(program, "module", program)
     if not isinstance(module, Module):
-        expected = "a path, the bytes of an .onnx file, an onnx.ModelProto, a function with @script, or a module"
+        expected = "a path, the bytes of a model file, an onnx.ModelProto, a function with @script, or a module"
         raise RelvmTypeError(f"model: expected {expected}, got {type(program).__name__}")
     if dims:
         raise RelvmArgumentError(

@@ -22,6 +22,7 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    counted,
     known_names,
     near_matches,
 )
@@ -75,7 +76,7 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
-from relvm.ir.value_ranges import declared_ranges
+from relvm.ir.value_ranges import range_claims
 from relvm.tables import STATUS
 
 
@@ -166,7 +167,9 @@ class _Evaluator:
             raise RelvmTypeError(f"expected a function, got {type(callee).__name__}")
         function = callee.function
         if len(args) != len(function.params):
-            raise RelvmArgumentError(f"{function.name} takes {len(function.params)} arguments, got {len(args)}")
+            raise RelvmArgumentError(
+                f"{function.name} takes {counted(len(function.params), 'argument')}, got {len(args)}"
+            )
         variables, dims = dict(callee.variables), dict(callee.dims)
         pending: list[tuple[str, AnyDim, int]] = []
         for param, name, value in zip(function.params, function.input_names, args, strict=True):
@@ -298,7 +301,7 @@ class _Evaluator:
             raise RelvmNameError(f"no kernel {call.kernel}{near_matches(call.kernel, self.kernels)}")
         where = f"kernel {kernel.name}"
         if len(args) != len(kernel.inputs):
-            raise RelvmArgumentError(f"{where} takes {len(kernel.inputs)} arguments, got {len(args)}")
+            raise RelvmArgumentError(f"{where} takes {counted(len(kernel.inputs), 'argument')}, got {len(args)}")
         arrays = tuple(
             find_operator("to_tensor").numpy(arg, dtype=buffer.dtype)
             if buffer.shape == () and isinstance(arg, bool | int | float)
@@ -396,12 +399,8 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 def _check_ranges(function: Function, dims: Mapping[DimVar, int]) -> None:
     """Raise RelvmShapeError if a dimension variable is outside the bounds that the function declares."""
-    for var, range_ in declared_ranges(function).items():
-        nearest = max(range_.low, min(range_.high, dims[var]))
-        if dims[var] != nearest:
-            raise RelvmShapeError(
-                f"{function.name}: dimension {var.name}, {range_}: expected {nearest}, got {dims[var]}"
-            )
+    for claim in range_claims(function):
+        claim.check(_dim_value(claim.left, dims), _dim_value(claim.right, dims))
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
@@ -453,7 +452,7 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
             _match_dims(where, expected, value, dims, pending)
         case TupleType(fields):
             if not isinstance(value, tuple) or len(value) != len(fields):
-                raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)} items")
+                raise RelvmTypeError(f"{where}: expected a tuple of {counted(len(fields), 'item')}")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
         case ListType(item):  # items bind no variables, so they are checked last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, counted
 from relvm.ir.bind_dims import match_dims
 from relvm.ir.expr import Binding, Block, Expr, KernelCall, MatchCast, OpCall, Var
 from relvm.ir.kernel_def import KernelDef
@@ -38,7 +38,7 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
     """
     where = f"kernel {kernel.name}"
     if len(call.args) != len(kernel.inputs):
-        raise RelvmArgumentError(f"{where} takes {len(kernel.inputs)} arguments, got {len(call.args)}")
+        raise RelvmArgumentError(f"{where} takes {counted(len(kernel.inputs), 'argument')}, got {len(call.args)}")
     values: dict[DimVar, AnyDim] = {}
     for buffer, arg in zip(kernel.inputs, call.args, strict=True):
         match_dims(buffer.type, arg.type, values)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, counted, near_matches
 from relvm.ir import kernel_def as kd
 from relvm.ir import loop_ir as ir
 from relvm.ir.dtypes import I64
@@ -121,7 +121,7 @@ class KernelDefBuilder:
     def _indices(self, buffer: ir.Buffer, indices: tuple[kd.Operand, ...]) -> tuple[ir.Scalar, ...]:
         if len(indices) != len(buffer.shape):
             raise RelvmArgumentError(
-                f"{buffer.name} has rank {len(buffer.shape)}, but {len(indices)} indices are given"
+                f"{buffer.name} has rank {len(buffer.shape)}, got {counted(len(indices), 'index')}"
             )
         return tuple(map(kd.as_index, indices))
 

@@ -22,6 +22,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmShapeError,
     RelvmTypeError,
+    counted,
     located,
     near_matches,
 )
@@ -471,7 +472,7 @@ class _Inference:
         match type_:
             case TupleType(fields):
                 if not 0 <= index < len(fields):
-                    raise self.error(f"item {index} is out of range; the tuple has {len(fields)} items")
+                    raise self.error(f"item {index} is out of range; the tuple has {counted(len(fields), 'item')}")
                 return fields[index]
             case ObjectType():
                 return OBJECT
@@ -495,7 +496,8 @@ class _Inference:
                 return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
             case FuncType(params):
                 raise self.error(
-                    f"cannot bind {len(captured)} arguments; the function takes {len(params)}", RelvmArgumentError
+                    f"cannot bind {counted(len(captured), 'argument')}; the function takes {len(params)}",
+                    RelvmArgumentError,
                 )
             case ObjectType():
                 return OBJECT
@@ -528,7 +530,9 @@ class _Inference:
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
-            raise self.error(f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError)
+            raise self.error(
+                f"{callee} takes {counted(len(params), 'argument')}, got {len(call.args)}", RelvmArgumentError
+            )
         values: dict[DimVar, AnyDim] = {}
         for param, arg in zip(params, call.args, strict=True):
             match_dims(param, arg.type, values)

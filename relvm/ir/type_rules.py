@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, counted
 from relvm.ir.dtypes import DType
 from relvm.ir.operator import claim_equal, expect
 from relvm.ir.symbolic import AnyDim, difference, format_dim, product
@@ -75,8 +75,9 @@ def expect_integers(op: str, name: str, values: Any, count: int | None = None) -
     """
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
-    message = "{}: {} has {} items, expected {}"
-    expect(count in (None, len(values)), message, op, name, len(values), count, error=RelvmArgumentError)
+    message = "{}: {} has {}, expected {}"
+    items = counted(len(values), "item")
+    expect(count in (None, len(values)), message, op, name, items, count, error=RelvmArgumentError)
     return values
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
 
-from relvm.errors import RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, counted, shortened
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_vars, evaluate_with, format_dim, node_count, var_dim
@@ -392,12 +392,14 @@ def mismatch_reason(expected: Type, got: Type) -> str | None:
             return f"expected the value {format_dim(value)}, got {format_dim(other)}"
         case TupleType(a), TupleType(b):
             if len(a) != len(b):
-                return f"expected a tuple of {len(a)} items, got one of {len(b)}"
+                return f"expected a tuple of {counted(len(a), 'item')}, got one of {len(b)}"
             reasons = ((i, mismatch_reason(x, y)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
             return next((f"item {i}: {reason}" for i, reason in reasons if reason), None)
         case FuncType(), FuncType():
             if len(expected.params) != len(got.params):
-                return f"expected a function of {len(expected.params)} parameters, got one of {len(got.params)}"
+                return (
+                    f"expected a function of {counted(len(expected.params), 'parameter')}, got one of {len(got.params)}"
+                )
             if expected.pure and not got.pure:
                 return "expected a pure function, got one with effects"
             return None

@@ -10,7 +10,8 @@ from typing import Any
 from relvm.data_classes import value_record
 from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.expr import Function
-from relvm.ir.symbolic import AnyDim, Atom, DimVar
+from relvm.ir.operator import SizeClaim
+from relvm.ir.symbolic import AnyDim, Atom, DimVar, var_dim
 from relvm.ir.types import type_vars
 
 LOWER, UPPER = "lower_bounds", "upper_bounds"  # the function attributes that declare bounds
@@ -24,10 +25,6 @@ class Range:
 
     low: Number = 0
     high: Number = inf
-
-    def __str__(self) -> str:
-        words = [f"at least {self.low}"] * (self.low > 0) + [f"at most {self.high}"] * (self.high != inf)
-        return " and ".join(words)
 
 
 ANYTHING = Range(-inf, inf)
@@ -63,6 +60,22 @@ def declared_ranges(function: Function) -> dict[DimVar, Range]:
             )
         ranges |= dict.fromkeys(variables[name], found)
     return ranges
+
+
+def range_claims(function: Function) -> list[SizeClaim]:
+    """Return the claims that each dimension variable is in the range that a function declares for it.
+
+    The errors are those of `declared_ranges`.
+    """
+    claims = []
+    for var, found in declared_ranges(function).items():
+        what = f"{function.name}: dimension {var.name}"
+        if found.low > 0 or var.signed:
+            low = int(found.low)
+            claims.append(SizeClaim("at_most", low, var_dim(var), f"{what} must be at least {{}}, got {{}}"))
+        if found.high != inf:
+            claims.append(SizeClaim("at_most", var_dim(var), int(found.high), f"{what} is {{}}, expected at most {{}}"))
+    return claims
 
 
 def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[DimVar]]) -> dict[str, int]:

@@ -28,6 +28,7 @@ from dataclasses import field
 from typing import Any
 
 from relvm.data_classes import cached_hash, dataclass, value_record
+from relvm.errors import counted
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.loop_ir import Literal, Scalar, as_scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim, product
@@ -321,7 +322,7 @@ def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
     """Return the row-major position of the element at `indices` in an array of shape `shape`."""
-    assert len(indices) == len(shape), f"{len(indices)} indices for rank {len(shape)}"
+    assert len(indices) == len(shape), f"rank {len(shape)}, got {counted(len(indices), 'index')}"
     total: Scalar = indices[0] if indices else Literal(0, I64)
     for index, dim in zip(indices[1:], shape[1:], strict=True):
         total = total * as_scalar(dim, I64) + index

@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from relvm.bytecode.encode import PAYLOAD_LIMIT
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmVerifyError, expect_type, near_matches
+from relvm.errors import (
+    RelvmError,
+    RelvmNameError,
+    RelvmSyntaxError,
+    RelvmVerifyError,
+    counted,
+    expect_type,
+    near_matches,
+)
 from relvm.kernels.kernel import Kernel
 from relvm.lir.printer import CALL_FORMS
 from relvm.lir.routine import (
@@ -405,7 +413,9 @@ class _Verifier:
             raise line.error(RelvmNameError, f"the function table does not contain {key.kind} {key.name}", column)
         expected = self.parameter_counts.get(key, arg_count)
         if arg_count != expected:
-            raise line.error(RelvmVerifyError, f"{key.name}: expected {expected} arguments, got {arg_count}", column)
+            raise line.error(
+                RelvmVerifyError, f"{key.name}: expected {counted(expected, 'argument')}, got {arg_count}", column
+            )
 
     def operand(self, operand: Operand, place: _Place, written: set[int]) -> None:
         line, column = place

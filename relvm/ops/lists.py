@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError, counted
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_axis, expect_tensor
@@ -68,7 +68,7 @@ def _index_from_front(name: str, items: list, index: int, beyond: int = 0) -> in
     """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + beyond:
-        raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {len(items)} items")
+        raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {counted(len(items), 'item')}")
     return place
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, counted
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import difference, format_dim
@@ -192,8 +192,9 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
-        message = "{}: x has rank {}, but the shape has only {} dimensions"
-        expect(x.rank <= shape.rank, message, name, x.rank, shape.rank, error=RelvmShapeError)
+        message = "{}: x has rank {}, but the shape has only {}"
+        dimensions = counted(shape.rank, "dimension")
+        expect(x.rank <= shape.rank, message, name, x.rank, dimensions, error=RelvmShapeError)
 
 
 @op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x), moves=True)
@@ -222,8 +223,8 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
 
 
 def _numpy_expand(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    message = "expand: x has rank {}, but the shape has only {} dimensions"
-    expect(x.ndim <= len(shape), message, x.ndim, len(shape), error=RelvmShapeError)
+    message = "expand: x has rank {}, but the shape has only {}"
+    expect(x.ndim <= len(shape), message, x.ndim, counted(len(shape), "dimension"), error=RelvmShapeError)
     for axis, (have, want) in enumerate(zip(x.shape, shape[len(shape) - x.ndim :], strict=True)):
         expect(have in (1, want), _NOT_EXPANDED, axis, have, want, error=RelvmShapeError)
     return np.broadcast_to(x, shape)

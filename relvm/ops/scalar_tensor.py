@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.errors import RelvmIndexError, RelvmTypeError
+from relvm.errors import RelvmIndexError, RelvmTypeError, counted
 from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_tensor
@@ -41,7 +41,9 @@ def to_scalar(x: TensorType) -> PrimType:
 
 def _element_at(x: np.ndarray, position: int) -> bool | int | float:
     if not 0 <= position < x.size:
-        raise RelvmIndexError(f"element_at: position {position} is out of range; the tensor has {x.size} elements")
+        raise RelvmIndexError(
+            f"element_at: position {position} is out of range; the tensor has {counted(x.size, 'element')}"
+        )
     return _to_scalar(x.reshape(-1)[position])
 
 

@@ -323,7 +323,9 @@ def lexsort_rows(x: TensorType) -> TensorType:
 def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = np.flatnonzero(cond)
     if len(found) != shape[0]:
-        raise RelvmShapeError(f"nonzero: {len(found)} elements are true, but the stated shape is [{shape[0]}]")
+        raise RelvmShapeError(
+            f"nonzero: the number of true elements is {len(found)}, but the stated shape is [{shape[0]}]"
+        )
     return found
 
 
@@ -333,7 +335,7 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     found = k.variable("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("add", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
-    message = "nonzero: %lld elements are true, but the stated shape is [%lld]"
+    message = "nonzero: the number of true elements is %lld, but the stated shape is [%lld]"
     k.fail(found.ne(count), "SHAPE_ERROR", message, found, count)
     k.assign(found, 0)
     with k.loop(size, name="n") as n, k.branch(cond.flat(n)):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
-from math import inf
 
 from relvm.data_classes import dataclass
 from relvm.ir.bind_dims import plain_dim_vars
@@ -36,7 +35,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.node import map_children, walk
-from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_op, dim_vars, var_dim
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_vars, var_dim
 from relvm.ir.types import (
     OBJECT,
     VOID,
@@ -51,7 +50,7 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
-from relvm.ir.value_ranges import Range, declared_ranges
+from relvm.ir.value_ranges import range_claims
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import is_tail_binding
 from relvm.passes.pass_manager import module_pass
@@ -107,8 +106,9 @@ def _lower_function(function: Function, proven: bool, unchecked: Collection[str]
             lowering.bind_dims(where, param.type, param, scope)
         else:
             lowering.check(where, param.type, param, OBJECT, scope)
-    for var, range_ in declared_ranges(function).items():
-        lowering.check_range(var, range_, scope)
+    for claim in range_claims(function):
+        sizes = (lowering.lower_atom(DimValue(dim), scope) for dim in (claim.left, claim.right))
+        lowering.emit(scope, f"check_{claim.relation}", *sizes, String(claim.message))
     lowering.check_pending(scope)
     body = lowering.remove_unread_stores(lowering.block(function.block, scope, is_tail=True))
     if lowering.read:
@@ -448,24 +448,6 @@ class _Lowering:
             for dim in dims:
                 pairs += (_CODE["ANY"], prim(0)) if dim is None else self.encode_dim(dim, scope)
             self.emit(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
-
-    def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
-        """Append the check that the value of `var` is in `range_`.
-
-        The check is an equality: the value must equal the integer in the range that is nearest to it.
-        """
-        dim = var_dim(var)
-        nearest: AnyDim = dim
-        words = []
-        if range_.low > 0 or var.signed:
-            nearest = dim_op("max", nearest, int(range_.low))
-            words.append(f"at least {range_.low}")
-        if range_.high != inf:
-            nearest = dim_op("min", nearest, int(range_.high))
-            words.append(f"at most {range_.high}")
-        if words:
-            where = f"{self.name}: dimension {var.name}, {' and '.join(words)}"
-            self.match_scalar(where, nearest, self.lower_atom(DimValue(dim), scope), scope)
 
     def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()

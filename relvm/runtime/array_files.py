@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError, counted
 from relvm.numpy_dtypes import STRINGS, numpy_dtype, tensor_dtype_row
 from relvm.quoting import file_name
 from relvm.runtime.file_io import complete_file, is_sparse
@@ -32,8 +32,9 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     if names is None:
         names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
     if len(names) != len(values):
+        expected = counted(len(values), "name")
         raise RelvmArgumentError(
-            f"expected a name for each of {len(values)} outputs, got {len(names)} names: {', '.join(names)}"
+            f"expected {expected}, one for each output, got {counted(len(names), 'name')}: {', '.join(names)}"
         )
     leaves = [leaf for name, value in zip(names, values, strict=True) for leaf in _leaves(name, value)]
     outputs = {name: _as_array(name, value) for name, value in leaves}

@@ -37,6 +37,7 @@ from relvm.errors import (
     RelvmFormatError,
     RelvmNameError,
     RelvmTypeError,
+    counted,
     expect_name,
     near_matches,
 )
@@ -452,7 +453,7 @@ class ExecBuilder:
             raise RelvmNameError(f"no instruction {op}{near_matches(op, _OPCODES)}")
         if len(operands) != len(row.operands):
             raise RelvmArgumentError(
-                f"{op} ({row.operands}): expected {len(row.operands)} operands, got {len(operands)}"
+                f"{op} ({row.operands}): expected {counted(len(row.operands), 'operand')}, got {len(operands)}"
             )
         if op == "call" and isinstance(operands[1], str) and isinstance(operands[2], Sequence):
             _expect_count(operands[1], len(operands[2]))
@@ -643,8 +644,8 @@ def _expect_count(name: str, count: int) -> None:
     least, width = len(signature.before) + len(signature.after), len(signature.repeated)
     fits = count == least if not width else count >= least and (count - least) % width == 0
     if not fits:
-        more = " or more" if width else ""
-        raise RelvmArgumentError(f"{name} ({row.signature}): expected {least}{more} arguments, got {count}")
+        expected = f"{least} or more arguments" if width else counted(least, "argument")
+        raise RelvmArgumentError(f"{name} ({row.signature}): expected {expected}, got {count}")
 
 
 def _payload(op: str, kind: str, expected: str, operand: Any) -> int:

@@ -21,7 +21,7 @@ from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program, callees
 from relvm.data_classes import dataclass
 from relvm.display import Displayed
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_type
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError, counted, expect_type
 from relvm.numpy_dtypes import DTYPE_NAMES, dtype_number, plain_bytes
 from relvm.quoting import terminal
 from relvm.runtime import binding
@@ -75,16 +75,16 @@ class Stats(Displayed):
         lines = [f"{self.size_bytes} bytes, of which native code {self.native_bytes}, tensors {self.tensor_bytes}"]
         if self.portable_bytes:
             lines[0] += f", the portable program {self.portable_bytes}"
-        lines.append(f"{len(self.constants)} constants")
+        lines.append(counted(len(self.constants), "constant"))
         lines += [f"  c{index}: {text}" for index, text in enumerate(self.constants)]
         for kind, names in self.functions.items():
-            lines.append(f"{len(names)} {kind} functions")
+            lines.append(counted(len(names), f"{kind} function"))
             for name in names:
-                size = f", {self.instructions[name]} instructions" if name in self.instructions else ""
+                size = f", {counted(self.instructions[name], 'instruction')}" if name in self.instructions else ""
                 count = self.calls.get(_call_key(kind, name, self.functions))
-                calls = f", called at {count} places" if count else ""
+                calls = f", called at {counted(count, 'place')}" if count else ""
                 lines.append(f"  {terminal(name)}{size}{calls}")
-        lines.append(f"{sum(self.instructions.values())} instructions")
+        lines.append(counted(sum(self.instructions.values()), "instruction"))
         return "\n".join(lines)
 
 
@@ -533,12 +533,12 @@ class Executable(Displayed):
         return _unpickled, (self.to_bytes(),)
 
     def __str__(self) -> str:
-        return f"<Executable of {self.function_count} functions>"
+        return f"<Executable of {counted(self.function_count, 'function')}>"
 
     def _repr_html_(self) -> str:
         kinds = Counter(map(self.function_kind, range(self.function_count)))
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        title = f"Executable: {self.function_count} functions ({counts}), {len(self.to_buffer()):,} bytes"
+        title = f"Executable: {counted(self.function_count, 'function')} ({counts}), {len(self.to_buffer()):,} bytes"
         return signature_table(self.signature, title)
 
 

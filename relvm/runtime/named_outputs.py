@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relvm.display import MAX_LINES, short_text
-from relvm.errors import RelvmNameError, known_names
+from relvm.errors import RelvmNameError, counted, known_names
 
 
 class Outputs(tuple):
@@ -47,7 +47,7 @@ class Outputs(tuple):
         items = [short_text(f"  {name}: {_one_line(value)}", 1) for name, value in self.items()]
         if len(items) >= MAX_LINES:
             items[MAX_LINES - 2 :] = [f"  ... {len(items) - MAX_LINES + 2} more"]
-        return "\n".join([f"{len(self)} outputs", *items])
+        return "\n".join([counted(len(self), "output"), *items])
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the output of that name, or `default` if there is none."""

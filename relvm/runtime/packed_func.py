@@ -13,9 +13,16 @@ from relvm.runtime import binding
 from relvm.runtime.convert import HostFunction
 from relvm.runtime.status import failure
 from relvm.system import watch_forks
+from relvm.tables import REFERENCE_PREFIX
 
 # A library provider: a function that takes a full name, and returns the function of that name or None.
 Provider = Callable[[str], Callable[..., Any] | None]
+
+
+def _provide_operator(name: str) -> Callable[..., None] | None:
+    from relvm.runtime.numpy_kernels import reference_kernel  # imported for target "numpy" only
+
+    return reference_kernel(name)
 
 
 class _RegisteredFunction(HostFunction):
@@ -35,7 +42,7 @@ class _RegisteredFunction(HostFunction):
 _CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
 _registered: dict[str, _RegisteredFunction] = {}  # never freed, because machines store the addresses
-_libraries: dict[str, Provider] = {}
+_libraries: dict[str, Provider] = {REFERENCE_PREFIX: _provide_operator}
 
 # A thread that owns the lock during a fork does not exist in the child.
 watch_forks(before=_lock.acquire, in_parent=_lock.release, in_child=_lock.release)

@@ -10,6 +10,7 @@ from typing import Any
 from relvm._native import ffi, lib
 from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_box, text_table
+from relvm.errors import counted
 from relvm.quoting import html_text, terminal
 from relvm.runtime.file_io import complete_file
 
@@ -109,7 +110,7 @@ class Timeline(Displayed):
         parts.append(f'<text x="{left + width}" y="{height - 4}" text-anchor="end">{1e3 * end:.4f} ms</text>')
         style = "font: 12px sans-serif; fill: currentColor"
         picture = f'<svg width="{left + width + 10}" height="{height}" style="{style}">{"".join(parts)}</svg>'
-        return html_box(picture, f"{self.function}: {len(self.calls)} calls")
+        return html_box(picture, f"{self.function}: {counted(len(self.calls), 'call')}")
 
     def as_trace(self) -> dict[str, Any]:
         """Return the timeline as a value of the Trace Event Format, which Perfetto and Chrome read.

@@ -177,7 +177,7 @@ static void shapes_and_texts(void) {
   for (int i = 0; i < 3; i++) CHECK_INT(slot.as.shape->dims[i], 0);
   rvm_value_release(&slot);
 
-  WRONG(rvm_string_new, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL, expected an array of 1 elements", NULL, 1, &slot);
+  WRONG(rvm_string_new, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL, expected an array of 1 element", NULL, 1, &slot);
   WRONG(rvm_string_new, length, RVM_ARGUMENT_ERROR, "length is -1", "text", -1, &slot);
   WRONG(rvm_string_new, length, RVM_ARGUMENT_ERROR, "length is", "text", INT64_MIN, &slot);
   WRONG(rvm_string_new, length, RVM_OUT_OF_MEMORY, "cannot allocate", "text", INT64_MAX, &slot);
@@ -192,12 +192,12 @@ static void tuples_and_lists(void) {
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "size is -1, expected 0 or more", -1, &good, &slot);
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "size is", INT32_MIN, NULL, &slot);
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "items is NULL", HUGE_COUNT, NULL, &slot);
-  WRONG(rvm_tuple_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 elements", 1, NULL, &slot);
+  WRONG(rvm_tuple_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 element", 1, NULL, &slot);
   RETURNS(rvm_tuple_new, result, RVM_ARGUMENT_ERROR, 1, &good, NULL);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "size is -1, expected 0 or more", -1, &good, &slot);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "size is", INT32_MIN, NULL, &slot);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "items is NULL", HUGE_COUNT, NULL, &slot);
-  WRONG(rvm_list_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 elements", 1, NULL, &slot);
+  WRONG(rvm_list_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 element", 1, NULL, &slot);
   RETURNS(rvm_list_new, result, RVM_ARGUMENT_ERROR, 1, &good, NULL);
   for (int i = 0; i < COUNT_OF(unsound); i++) {
     const rvm_value items[] = {text_value, unsound[i].value};
@@ -481,7 +481,7 @@ static void instruments_and_profiles(void) {
            slot); /* the profile of an executable with fewer functions */
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   CHECK_OK(rvm_machine_instrument(machine, &instrument, NULL), slot);
-  CHECK_FAILS(RUN_ON(machine, slot, host), RVM_ARGUMENT_ERROR, "the profiled executable has 1 functions", slot);
+  CHECK_FAILS(RUN_ON(machine, slot, host), RVM_ARGUMENT_ERROR, "the profiled executable has 1 function;", slot);
   CHECK_OK(rvm_machine_instrument(machine, NULL, NULL), slot);
   rvm_profile_release(profile);
   IGNORES(rvm_profile_release, profile, NULL);

@@ -396,8 +396,8 @@ static void test_tensor_element(void) {
   *(uint64_t *)large.as.tensor->dl.data = UINT64_MAX;
   *(float *)vector.as.tensor->dl.data = -2.5F;
   GOOD(tensor_element, got.tag == RVM_TAG_FLOAT && got.as.f == -2.5, vector, INT(0));
-  BAD(tensor_element, RVM_INDEX_ERROR, "position 1 is out of range; the tensor has 1 elements", vector, INT(1));
-  BAD(tensor_element, RVM_INDEX_ERROR, "position -1 is out of range; the tensor has 1 elements", vector, INT(-1));
+  BAD(tensor_element, RVM_INDEX_ERROR, "position 1 is out of range; the tensor has 1 element", vector, INT(1));
+  BAD(tensor_element, RVM_INDEX_ERROR, "position -1 is out of range; the tensor has 1 element", vector, INT(-1));
   BAD(tensor_element, RVM_TYPE_ERROR, "tensor_element: 18446744073709551615 is out of the range of i64", large, INT(0));
   rvm_value_release(&vector);
   rvm_value_release(&large);

@@ -462,7 +462,7 @@ static void a_closure_with_too_much_captured_is_an_error(void) {
   RET(&b.program, 2);
   bench_open(&b, NULL);
   CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR,
-              "f: the closure captured 2 values, but the function has only 1 parameters", b.result);
+              "f: the closure captured 2 values, but the function has only 1 parameter", b.result);
   bench_close(&b);
 }
 

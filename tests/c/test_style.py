@@ -46,3 +46,14 @@ def test_a_name_has_one_signature() -> None:
             found = " ".join(types.split())
             assert signatures.setdefault(name, found) == found, f"{name_of(path)}: {name}({parameters})"
     assert len(signatures) > 300
+
+
+def test_a_noun_in_a_message_agrees_with_its_number() -> None:
+    """Messages about damaged files and of kernels, which state numbers of elements, are exempt."""
+    nouns = "arguments|dimensions|elements|functions|inputs|items|operands|outputs|parameters|slots"
+    plural = re.compile(rf"(?<!%lld of )%(?:d|u|lld|llu) (?:{nouns})\b")
+    checked = [
+        path for path in FILES if path.relative_to(csrc_directory()).parts[0] not in ("loader", "kernels", "codegen")
+    ]
+    found = {name_of(path): plural.findall(path.read_text()) for path in checked}
+    assert not {name: texts for name, texts in found.items() if texts}, 'write "%d item%s", n, RVM_PLURAL(n)'

@@ -184,6 +184,7 @@ def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> Non
             and f": {named}: only for compiling a model, but m.rvm is already compiled" in done.stderr
         )
     assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
+    assert "--dim: only for compiling a model" in relvm("info", "m.rvm", "--dim", "n=2", cwd=folder).stderr
 
 
 def test_a_run_that_fails_prints_the_stack_trace(folder: Path) -> None:

@@ -15,6 +15,7 @@ from relvm.cli.help import COMMANDS
 from relvm.cli.list_tables import _TABLES
 from relvm.cli.main import main, make_parser
 from relvm.errors import RelvmArgumentError
+from relvm.runtime.file_io import SOURCE_SUFFIXES
 
 PARSERS = make_parser(COMMANDS).get_default("parsers")
 EXAMPLES = {name: parser.example for name, parser in PARSERS.items()}
@@ -38,6 +39,15 @@ def test_a_command_is_described_with_an_example(command: str, capsys: pytest.Cap
         main([command, "--help"])
     assert capsys.readouterr().out == described
     assert f"\nexample:\n  {EXAMPLES[command]}\n" in described
+
+
+@pytest.mark.parametrize("command", [each for each in PARSERS if each not in ("quantize", "explore")])
+def test_the_help_names_all_kinds_of_models(command: str) -> None:
+    """`quantize` reads only ONNX models, and `explore` also programs in text form."""
+    for action in PARSERS[command]._actions:
+        about = action.help or ""
+        if action.dest in ("model", "models") and SOURCE_SUFFIXES[0] in about:
+            assert [suffix for suffix in SOURCE_SUFFIXES if suffix not in about] == []
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES.values() if each.startswith("relvm ")])

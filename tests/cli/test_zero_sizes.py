@@ -1,4 +1,4 @@
-"""A size of 0 works in every command that has the option --dim."""
+"""Every command that has the option --dim sets sizes with it, also a size of 0."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ COMMANDS = {
     "debug": ["--random", "--target", "bytecode"],
     "verify": ["--bits", "--target", "bytecode"],
 }
+EXPORTED = Path(__file__).parents[1] / "frontend" / "pt2" / "mlp.pt2"  # its input has the shape (s77, 6)
 PROGRAM_COMMANDS = ("run", "bench", "compare", "debug")  # in which --dim sets the sizes of random inputs
 
 
@@ -56,3 +57,18 @@ def test_a_size_of_zero(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main([command, file, "--dim", "n=0", *COMMANDS[command]]) == 0
     assert "Warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "quantize"])  # which reads ONNX models only
+def test_a_size_of_an_exported_program(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    np.save("in/0.npy", np.zeros((3, 6), np.float32))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    arguments = [command, str(EXPORTED), *COMMANDS[command]]
+    assert main([*arguments, "--dim", "s77=3"]) == 0
+    assert "s77" not in capsys.readouterr().out
+    assert main([*arguments, "--dim", "s78=3"]) == 1
+    assert "unknown dimension s78; the model has s77" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
     assert outputs(folder) == {f"{number:02}": [[2 * number], 0] for number in range(FILES)}
     np.save(folder / "in/99.npy", np.float32([99]))
     done = relvm(*arguments, cwd=folder)
-    assert (done.returncode, done.stderr) == (0, f"relvm: wrote 1 files to out; {FILES} were there\n")
+    assert (done.returncode, done.stderr) == (0, f"relvm: wrote 1 file to out; {FILES} were there\n")
 
 
 def test_an_interrupt_while_the_cluster_starts_says_no_more_than_that(folder: Path) -> None:

@@ -148,7 +148,7 @@ def test_only_the_largest_differences_are_printed(module: Module) -> None:
     assert max(map(len, narrow[2:])) <= 50 and "a_long_n..._value_19" in narrow[3] and "model.relvm" not in narrow[3]
     assert len(compared.format(all_rows=True).splitlines()) == 22
     equal = Comparison("title", ("reference", "bytecode"), (make_row("x", "", {"reference": one, "bytecode": one}, 0),))
-    assert str(equal) == "1 values agree: bytecode against reference"
+    assert str(equal) == "1 value agrees: bytecode against reference"
 
 
 def test_onnx_models_are_compared_without_onnxruntime_and_onnx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_mistakes_are_named(module: Module, model: ModelProto) -> None:
             compare(module, X, True, modes=modes)
     with pytest.raises(RelvmArgumentError, match="put it last"):
         compare(model, modes=["onnxruntime", "bytecode"])
-    with pytest.raises(RelvmArgumentError, match=r"main takes 1 inputs \(x\), got 2"):
+    with pytest.raises(RelvmArgumentError, match=r"main takes 1 input \(x\), got 2"):
         compare(model, X, X, modes=["bytecode", "onnxruntime"])
     with pytest.raises(RelvmArgumentError, match="input c: cannot create a random value of type bool"):
         compare(module)

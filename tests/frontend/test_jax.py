@@ -141,7 +141,7 @@ def test_symbolic_sizes() -> None:
             np.testing.assert_allclose(x, y, rtol=1e-5)
     with pytest.raises(RelvmShapeError, match="b"):
         run(module, np.ones((0, 3), F), np.ones((3, 1), F))
-    with pytest.raises(RelvmArgumentError, match="an item for each of the 1 arguments"):
+    with pytest.raises(RelvmArgumentError, match="a sequence of 1 item, one for each argument"):
         from_jax(jnp.sin, X, dynamic="b, 3")
     with pytest.raises(RelvmArgumentError, match="dynamic"):
         from_jax(jnp.sin, X, dynamic=("b, 7",))

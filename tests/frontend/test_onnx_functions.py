@@ -137,7 +137,7 @@ def test_shapes_are_computed_through_calls() -> None:
             "own.f calls itself",
         ),
         ([SCALED], "own.scaled(x)", "missing attribute factor, which function own.scaled requires"),
-        ([SCALED], "own.scaled <factor = 1.0> (x, x)", "got 2 inputs and 1 outputs, but function own.scaled takes 1"),
+        ([SCALED], "own.scaled <factor = 1.0> (x, x)", "got 2 inputs and 1 output, but function own.scaled takes 1"),
         (['<domain: "own", opset_import: []> f (x) => (y) { y = Neg(x) }'], "own.f(x)", "imports no opset"),
         ([], "own.f(x)", r"operator own\.f is not supported"),
         (

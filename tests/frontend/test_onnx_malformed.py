@@ -102,8 +102,8 @@ REFUSED = {
     "an IR of the future": (changed(lambda m: setattr(m, "ir_version", 10**6)), "ir_version 1000000"),
     "a name of a megabyte": (node("Q" * 10**6), "operator Q{100}[.]{3} is not supported$"),
     "too few inputs": (node("Add"), r"Add, opset 17\): expected 2 inputs, got 1"),
-    "too many inputs": (node("Relu", "x x"), "expected 1 inputs, got 2"),
-    "too many outputs": (node("Relu", "x", "y z"), "expected 1 outputs, got 2"),
+    "too many inputs": (node("Relu", "x x"), "expected 1 input, got 2"),
+    "too many outputs": (node("Relu", "x", "y z"), "expected 1 output, got 2"),
     "an input left out": (changed(lambda m: m.graph.node[0].input.__setitem__(0, "")), r"input 0 \(X\) is missing"),
     "an attribute too many": (node("Relu", axis=1), "unknown attribute axis"),
     "an attribute twice": (

@@ -288,11 +288,11 @@ def test_element_types_have_names_and_numbers() -> None:
 
 TENSORS = {
     "too few numbers": (TensorProto(data_type=1, dims=[3], float_data=[1, 2]), "expected 3 items in float_data.*got 2"),
-    "too many numbers": (TensorProto(data_type=7, dims=[1], int64_data=[1, 2]), "expected 1 items in int64_data.*2"),
-    "numbers in another field": (TensorProto(data_type=1, dims=[1], int64_data=[1]), "expected 1 items in float_data"),
+    "too many numbers": (TensorProto(data_type=7, dims=[1], int64_data=[1, 2]), "expected 1 item in int64_data.*2"),
+    "numbers in another field": (TensorProto(data_type=1, dims=[1], int64_data=[1]), "expected 1 item in float_data"),
     "too few halves of bytes": (TensorProto(data_type=22, dims=[3], int32_data=[1]), "expected 2 items in int32_data"),
     "half of a complex number": (TensorProto(data_type=14, dims=[1], float_data=[1]), "expected 2 items in float_data"),
-    "raw strings": (TensorProto(data_type=8, dims=[1], raw_data=b"a"), "expected 1 items in string_data"),
+    "raw strings": (TensorProto(data_type=8, dims=[1], raw_data=b"a"), "expected 1 item in string_data"),
     "a string that is not UTF-8": (TensorProto(data_type=8, dims=[1], string_data=[b"\xff"]), "a string is not UTF-8"),
     "too few bytes": (TensorProto(data_type=1, dims=[2], raw_data=b"1234"), "expected 8 bytes for float32"),
     "an unknown type": (TensorProto(data_type=99, dims=[1]), "unknown element type 99"),

@@ -136,8 +136,8 @@ def test_sizes_of_weights_may_have_names() -> None:
 def test_what_is_refused() -> None:
     for attributes, error, message in (
         ({"activations": ["Sine"]}, RelvmUnsupportedError, r"RNN, opset 17.*activation sine"),
-        ({"activation_alpha": [1.0]}, RelvmFormatError, "activation_alpha has 1 elements more"),
-        ({"activations": ["Tanh", "Tanh"]}, Exception, "expected 1 names"),
+        ({"activation_alpha": [1.0]}, RelvmFormatError, "activation_alpha has 1 element more"),
+        ({"activations": ["Tanh", "Tanh"]}, Exception, "expected 1 name"),
     ):
         proto, _ = cell("RNN", "", **attributes)
         with pytest.raises(error, match=message):

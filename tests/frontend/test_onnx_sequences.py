@@ -279,7 +279,7 @@ AT = "g (seq(float[N]) s, int64 k) => (float[N] y) { y = SequenceAt(s, k) }"
 CONCAT = "g (seq(float[N]) s) => (float[M] y) { y = ConcatFromSequence<axis=0>(s) }"
 LENGTH = "g (seq(float[3]) s) => (int64 n) { n = SequenceLength(s) }"
 FAILING = [
-    (AT, [[X[0]], number(1)], RelvmIndexError, "index 1 is out of range; the list has 1 items"),
+    (AT, [[X[0]], number(1)], RelvmIndexError, "index 1 is out of range; the list has 1 item"),
     (AT, [[], number(0)], RelvmIndexError, "index 0 is out of range; the list has 0 items"),
     (CONCAT, [[]], RelvmIndexError, "the list has no items"),
     (CONCAT, [[X[0], X]], RelvmTypeError, "argument s, item 1: expected a tensor of rank 1"),

@@ -111,7 +111,7 @@ module @m {
         ("return %y : tensor<2xf32>", "x.mlir:2:10: %y is not defined"),
         ("%0 = stablehlo.add %x, %x : tensor<2xf32", "x.mlir:3:1: expected '>'"),
         ("%0 = stablehlo.add %x %x : tensor<2xf32>", "x.mlir:2:25: expected"),
-        ("%0:2 = stablehlo.add %x, %x : tensor<2xf32>", "stablehlo.add has 1 results, but 2 names"),
+        ("%0:2 = stablehlo.add %x, %x : tensor<2xf32>", "stablehlo.add has 1 result, but 2 names"),
         ("%x = stablehlo.add %x, %x : tensor<2xf32>", "%x is defined twice"),
         ("%0 = stablehlo.exponential %x : (tensor<3xf32>) -> tensor<2xf32>", "the stated types are (tensor<3xf32>)"),
         ("%0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<2xf32>", "has 3 elements, expected 2"),

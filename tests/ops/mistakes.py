@@ -236,7 +236,7 @@ def _linear() -> list[Mistake]:
         Mistake(
             "conv", (image, grouped), "channels of x and channels of w times 1 groups differ: 4 and 2", RelvmShapeError
         ),
-        Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
+        Mistake("conv", (image, weights), "strides has 1 item, expected 2", RelvmArgumentError, {"strides": (1,)}),
         Mistake(
             "conv",
             (image, weights),
@@ -258,7 +258,7 @@ def _linear() -> list[Mistake]:
     ]
     for op in ("max_pool", "average_pool", "max_pool_indices"):
         rows += [
-            Mistake(op, (image,), "kernel has 1 items, expected 2", RelvmArgumentError, {"kernel": (2,)}),
+            Mistake(op, (image,), "kernel has 1 item, expected 2", RelvmArgumentError, {"kernel": (2,)}),
             Mistake(op, (image,), "kernel is (0, 2)", RelvmArgumentError, {"kernel": (0, 2)}),
             Mistake(
                 op,
@@ -284,7 +284,7 @@ def _windows_and_margins() -> list[Mistake]:
         Mistake("col2im", (grid, shape("2, 4, 6")), "dimension 1 of x and of shape differs: 3 and 4", RelvmShapeError),
         Mistake("col2im", (grid, shape("2, 3, 6")), "strides are (0,)", RelvmArgumentError, {"strides": (0,)}),
         Mistake("col2im", (grid, shape("2, 3, 6")), "pads are (-1, -1)", RelvmArgumentError, {"pads": (-1,)}),
-        Mistake("pad", (six,), "pads has 1 items", RelvmArgumentError, {"pads": (1,), "mode": "edge"}),
+        Mistake("pad", (six,), "pads has 1 item", RelvmArgumentError, {"pads": (1,), "mode": "edge"}),
         Mistake("pad", (six,), "pads are (-1, 1)", RelvmArgumentError, {"pads": (-1, 1), "mode": "edge"}),
         Mistake(
             "pad",
@@ -365,7 +365,7 @@ def _shapes() -> list[Mistake]:
         Mistake("broadcast_to", (F32, shape("4")), "x has rank 2, but the shape has only 1", RelvmShapeError),
         Mistake("expand", (six, shape("3")), "dimension 0 of x is 6, expected 1 or 3", RelvmShapeError),
         Mistake("expand", (F32, shape("4")), "x has rank 2, but the shape has only 1", RelvmShapeError),
-        Mistake("transpose", (F32,), "perm has 1 items, expected 2", RelvmArgumentError, {"perm": (0,)}),
+        Mistake("transpose", (F32,), "perm has 1 item, expected 2", RelvmArgumentError, {"perm": (0,)}),
         Mistake("transpose", (F32,), "contain an axis twice", attributes={"perm": (1, -1)}),
         Mistake("concat", (), "expected at least one tensor", RelvmArgumentError, {"axis": 0}),
         Mistake("concat", (six, tensor("i8", "6")), "xs[0] has dtype f32 and xs[1] has i8", attributes={"axis": 0}),
@@ -640,7 +640,7 @@ def _recurrent() -> list[Mistake]:
     wrong = [
         ({"direction": "both"}, "direction is 'both', expected one of forward, reverse, bidirectional"),
         ({"clip": -1.0}, "clip is -1.0"),
-        ({"activations": ("tanh", "tanh")}, "expected 1 names"),
+        ({"activations": ("tanh", "tanh")}, "expected 1 name"),
         ({"activations": ("sine",)}, "unknown activation 'sine'"),
         ({"alpha": (1.0, 2.0)}, "alpha is (1.0, 2.0), expected 1 numbers"),
         ({"beta": 1.0}, "beta is 1.0, expected 1 numbers"),

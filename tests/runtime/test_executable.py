@@ -14,7 +14,9 @@ from support.modes import MODES
 
 from relvm.bytecode.asm_parser import parse_text
 from relvm.bytecode.program import Shape
+from relvm.compiler.build import build
 from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError
+from relvm.frontend.text import parse_module
 from relvm.runtime.exec_builder import ExecBuilder
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.packed_func import register_func
@@ -119,6 +121,24 @@ print(*sorted(set(sys.modules) - before))"""
     done = subprocess.run([sys.executable, "-c", code, path], cwd=tmp_path, capture_output=True, text=True, check=True)
     kept_out = {"hashlib", "logging", "pathlib", "statistics", "relvm.ir", "relvm.runtime.exec_builder"}
     assert not kept_out & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import relvm; relvm.load_model(path)(x)",
+        "from relvm.onnxruntime import InferenceSession; InferenceSession(path).run(None, {'x': x})",
+        "from relvm.runtime.executable import load; from relvm.runtime.virtual_machine import VirtualMachine;"
+        " VirtualMachine(load(path))['main'](x)",
+    ],
+    ids=["load_model", "onnxruntime", "runtime"],
+)
+def test_the_numpy_kernels_need_no_import(code: str, tmp_path) -> None:
+    """An executable of target "numpy" calls them, and runs without an import of relvm.vm."""
+    path = tmp_path / "model.rvm"
+    build(parse_module("def main(x: f32[n]) -> f32[n] = relu(x)"), target="numpy").save(path)
+    code = f"import sys, numpy as np\npath, x = sys.argv[1], np.ones(3, np.float32)\n{code}"
+    subprocess.run([sys.executable, "-c", code, path], cwd=tmp_path, check=True)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path) -> None:

@@ -73,7 +73,7 @@ def test_what_is_malformed_is_refused(
 def test_parameters_of_one_name_and_names_of_other_outputs() -> None:
     twice = stating({**RIGHT, "params": [PARAMS[0], PARAMS[0]]})
     assert Runner(twice)(np.float32([1]), 2)[1] == 3
-    with pytest.raises(RelvmArgumentError, match="expected a name for each of 1 outputs, got 2 names: a, b"):
+    with pytest.raises(RelvmArgumentError, match="expected 1 name, one for each output, got 2 names: a, b"):
         named_outputs(5, ["a", "b"])
 
 

@@ -378,7 +378,7 @@ REFUSED = [
         "def f(x: i64[4]) => i64 { _ = kernel bump(x); return 0 }\ndef main(x: i64[4]) => i64 { g = @f; return g(x) }",
         "f updates a parameter, so it can only be called directly",
     ),
-    ("def main(x: i64[4]) => i64 { _ = kernel bump(); return 0 }", "kernel bump takes 1 arguments, got 0"),
+    ("def main(x: i64[4]) => i64 { _ = kernel bump(); return 0 }", "kernel bump takes 1 argument, got 0"),
     ("def main(x: f32[4]) => i64 { _ = kernel bump(x); return 0 }", "kernel bump: argument h"),
 ]
 

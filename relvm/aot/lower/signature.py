@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relvm.aot.lower.ir import LoweredFunction, Port, ScalarVar
-from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmTypeError, counted
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
 from relvm.ir.symbolic import DimVar, as_var
@@ -91,7 +91,7 @@ def _output_names(function: Function, count: int) -> list[str]:
         return list(names)
     fields = function.result_type.fields if isinstance(function.result_type, TupleType) else ()
     if len(names) != len(fields):
-        raise RelvmArgumentError(f"{function.name}: {attribute}: expected {count} names, got {len(names)}")
+        raise RelvmArgumentError(f"{function.name}: {attribute}: expected {counted(count, 'name')}, got {len(names)}")
     return [leaf for name, field in zip(names, fields, strict=True) for leaf in _field_names(name, field)]
 
 

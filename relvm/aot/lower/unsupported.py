@@ -53,7 +53,7 @@ class Refusals:
     def raise_all(self) -> None:
         """Raise a RelvmUnsupportedError that lists at most 10 of the constructs.  Do nothing if there are none."""
         sizes = ", ".join(f'"{name}": 1' for name in self.unbounded_sizes)
-        advice = f"; give the inputs sizes, dims={{{sizes}}} for an ONNX model, or upper_bounds in a program"
+        advice = f"; give the inputs sizes, dims={{{sizes}}} for an ONNX or .pt2 file, or upper_bounds in a program"
         advice = advice if sizes else ""
         if len(self._errors) == 1:
             (error,) = self._errors.values()

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.data_classes import dataclass
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, counted
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Function
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
@@ -117,7 +117,7 @@ def _match_items(expected: Sequence[_Item], value: Any, where: str) -> list[tupl
     expected: the expected types or dimensions.   where: the name of the tuple in messages.
     """
     if not isinstance(value, tuple | list) or len(value) != len(expected):
-        raise RelvmArgumentError(f"{where}: expected a tuple of {len(expected)} items, got {value!r}")
+        raise RelvmArgumentError(f"{where}: expected a tuple of {counted(len(expected), 'item')}, got {value!r}")
     return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(expected, value, strict=True))]
 
 

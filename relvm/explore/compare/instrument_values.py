@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from relvm.data_classes import dataclass
+from relvm.errors import counted
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 from relvm.ir.unique_names import unique_name
@@ -87,7 +88,7 @@ def outputs_of(function: Function) -> dict[str, Expr]:
         return {names[0]: result}
     values = {binding.var: binding.value for binding in function.block.bindings}
     outputs = values[result] if isinstance(result, Var) else result
-    assert isinstance(outputs, Tuple), f"{len(names)} outputs in a {type(outputs).__name__}"
+    assert isinstance(outputs, Tuple), f"{counted(len(names), 'output')} in a {type(outputs).__name__}"
     return dict(zip(names, outputs.fields, strict=True))
 
 

@@ -10,7 +10,7 @@ from ml_dtypes import finfo
 
 from relvm.data_classes import dataclass
 from relvm.display import Displayed, html_table, text_table
-from relvm.errors import RelvmNameError, known_names
+from relvm.errors import RelvmNameError, counted, known_names
 from relvm.ir.dtypes import dtype_of
 from relvm.quoting import terminal
 
@@ -151,7 +151,7 @@ class Comparison(Displayed):
     def _summary(self) -> str:
         ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
         if self.first is None:
-            return f"{len(self.rows)} values agree: {ways}"
+            return f"{counted(len(self.rows), 'value')} agree{'s' * (len(self.rows) == 1)}: {ways}"
         count = sum(row.differs for row in self.rows)
         return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
 

@@ -13,7 +13,15 @@ import numpy as np
 
 from relvm.compiler.build import build
 from relvm.data_classes import dataclass
-from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, known_names, near_matches
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmNameError,
+    counted,
+    expect_path,
+    expect_type,
+    known_names,
+    near_matches,
+)
 from relvm.explore.compare.instrument_values import (
     Watched,
     add_values_function,
@@ -140,7 +148,9 @@ def compare(
         inputs = _random_inputs(params, sizes, seed)
     if len(inputs) != len(params):
         names = ", ".join(param.name for param in params)
-        raise RelvmArgumentError(f"{program.function} takes {len(params)} inputs ({names}), got {len(inputs)}")
+        raise RelvmArgumentError(
+            f"{program.function} takes {counted(len(params), 'input')} ({names}), got {len(inputs)}"
+        )
     found, from_nodes = {}, {}
     for mode in chosen:
         if progress:

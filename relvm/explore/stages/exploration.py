@@ -25,6 +25,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmToolchainError,
     RelvmUnsupportedError,
+    counted,
     expect_choice,
     expect_type,
     near_matches,
@@ -112,7 +113,9 @@ class Exploration(Displayed):
         """
         lines = self[stage].lines
         if not 1 <= line <= len(lines):
-            raise RelvmIndexError(f"stage {stage}: line {line} is out of range; the stage has {len(lines)} lines")
+            raise RelvmIndexError(
+                f"stage {stage}: line {line} is out of range; the stage has {counted(len(lines), 'line')}"
+            )
         wanted = set(lines[line - 1].origins)
         return {
             view.name: [number for number, each in enumerate(view.lines, 1) if wanted & set(each.origins)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, counted
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.memory_chart import Box, bytes_in_use, draw_boxes, draw_legend
 from relvm.explore.selection import choose_function, run_to_stage
@@ -196,7 +196,8 @@ def _summary(plan: BlockPlan) -> str:
 
 def _tensor_counts(plan: BlockPlan) -> str:
     tensors = sum(len(slot.values) for storage in plan.storages for slot in storage.slots)
-    return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.overwritten)} of them in place"
+    storages = counted(len(plan.storages), "storage")
+    return f"{counted(tensors, 'tensor')} in {storages}, {len(plan.overwritten)} of them in place"
 
 
 def _storage_lines(storage: ArenaStorage) -> Iterator[str]:

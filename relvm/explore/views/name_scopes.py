@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from relvm.data_classes import dataclass
+from relvm.errors import counted
 from relvm.explore.draw.graph import Item, all_items
 from relvm.ir.expr import Binding, Block, Fused
 
@@ -66,7 +67,7 @@ def _boxes(group: _ScopeContents, depth: int, prefix: object) -> tuple[Item, ...
             found.extend(inside)
             continue
         count = sum(not each.inside for each in all_items(inside))
-        found.append(Item((prefix, scope), "/".join(scope[depth:]), "scope", f"{count} values", inside=inside))
+        found.append(Item((prefix, scope), "/".join(scope[depth:]), "scope", counted(count, "value"), inside=inside))
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from relvm.data_classes import dataclass
+from relvm.errors import counted
 from relvm.explore.draw.graph import Graph, Item, all_items
 from relvm.explore.views.bookkeeping import hide_bookkeeping
 from relvm.ir.expr import Binding, OpCall
@@ -112,7 +113,7 @@ class _Folder:
         scopes = [item.label for item in shown if item.kind == "scope"]
         label = scopes[0] if len(scopes) == 1 else f"block {number}"
         values = sum(not item.inside for item in all_items(items) if item.key in self.shown)
-        detail = "\n".join((f"{values} values", *self.operators(items)))
+        detail = "\n".join((counted(values, "value"), *self.operators(items)))
         return Item(("block", shown[0].key), label, "scope", detail, inside=self.fold(items))
 
     def operators(self, items: tuple[Item, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import record
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, resources
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError, counted, resources
 from relvm.frontend.jax.avals import type_of_aval
 from relvm.frontend.jax.importer import JaxprImporter
 from relvm.frontend.jax.leaves import equations_in, is_leaf, lower_leaves
@@ -104,7 +104,7 @@ def _symbolic_args(args: tuple[Any, ...], dynamic: Any) -> tuple[Any, ...]:
 
     if isinstance(dynamic, str) or not isinstance(dynamic, list | tuple) or len(dynamic) != len(args):
         raise RelvmArgumentError(
-            f"from_jax: dynamic: expected a sequence with an item for each of the {len(args)} arguments,"
+            f"from_jax: dynamic: expected a sequence of {counted(len(args), 'item')}, one for each argument,"
             f" got {dynamic!r}"
         )
     try:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relvm.data_classes import record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.model_checker import Key, function_key, map_attribute_graphs, nested_nodes, opset_versions
 from relvm.frontend.onnx.node_schemas import definition_of, is_function
@@ -146,7 +146,7 @@ def _inline(node: OnnxNode, call: _InlinableFunction) -> tuple[Any, ...]:
     if call.key in graph.calls:
         raise RelvmFormatError(f"function {name} calls itself")
     if len(node.inputs) > len(body.input) or len(node.proto.output) > len(body.output):
-        counts = f"{len(node.inputs)} inputs and {len(node.proto.output)} outputs"
+        counts = f"{counted(len(node.inputs), 'input')} and {counted(len(node.proto.output), 'output')}"
         raise RelvmFormatError(
             f"got {counts}, but function {name} takes {len(body.input)} and returns {len(body.output)}"
         )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import dataclass, record
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, counted, shortened
 from relvm.frontend.onnx_bytes import OnnxSource, read_external, read_source
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_dtype
 from relvm.frontend.onnx_messages import EXTERNAL, Message, check_model
@@ -134,8 +134,8 @@ class ModelFile:
         items = 2 * count if dtype.kind == "c" else -(-count // per_item)
         if len(stored) != items:
             raise RelvmFormatError(
-                f"{here}: expected {items} items in {element.field} for {dtype} and dimensions {list(dims)},"
-                f" got {len(stored)}"
+                f"{here}: expected {counted(items, 'item')} in {element.field} for {dtype} and dimensions"
+                f" {list(dims)}, got {len(stored)}"
             )
         self.count(max(dtype.itemsize * count, len(stored)), here)
         if dtype.kind == "O":
@@ -185,7 +185,9 @@ class ModelFile:
         columns = indices[:, None] if indices.ndim == 1 else indices
         extents = np.array((math.prod(dims),) if indices.ndim == 1 else dims, np.int64)
         if columns.shape != (len(values), len(extents)):
-            raise RelvmFormatError(f"{here}: indices of shape {indices.shape} do not match {len(values)} values")
+            raise RelvmFormatError(
+                f"{here}: indices of shape {indices.shape} do not match {counted(len(values), 'value')}"
+            )
         if ((columns < 0) | (columns >= extents)).any():
             raise RelvmFormatError(f"{here}: an index lies outside the dimensions {list(dims)}")
         whole = np.zeros(dims, values.dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches, shortened
+from relvm.errors import RelvmFormatError, RelvmTypeError, counted, near_matches, shortened
 from relvm.frontend.onnx.node_schemas import NodeSchema
 from relvm.frontend.onnx.values import HostValue
 from relvm.frontend.onnx_element_types import ELEMENT_TYPES, element_number
@@ -26,8 +26,8 @@ def expect_valid_node(proto: Message, schema: NodeSchema) -> None:
     RelvmFormatError
         The node does not match the schema.
     """
-    _expect_count("inputs", proto.input, *schema.inputs)
-    _expect_count("outputs", proto.output, *schema.outputs)
+    _expect_count("input", proto.input, *schema.inputs)
+    _expect_count("output", proto.output, *schema.outputs)
     known = schema.attributes
     found = set()
     for attribute in proto.attribute:
@@ -99,8 +99,8 @@ def _expect_count(what: str, names: Sequence[str], least: int, most: int | None)
         count -= 1
     if least <= count and (most is None or count <= most):
         return
-    limits = f"{least} or more" if most is None else f"{least}" if least == most else f"{least} to {most}"
-    raise RelvmFormatError(f"expected {limits} {what}, got {count}")
+    expected = f"{least} or more {what}s" if most is None else f"{least} to {most} {what}s"
+    raise RelvmFormatError(f"expected {counted(least, what) if least == most else expected}, got {count}")
 
 
 def expect_types(values: Sequence[Expr | HostValue | None], schema: NodeSchema) -> None:

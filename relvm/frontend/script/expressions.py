@@ -20,6 +20,7 @@ from relvm.errors import (
     RelvmError,
     RelvmNameError,
     RelvmTypeError,
+    counted,
     near_matches,
 )
 from relvm.frontend.script.array_functions import (
@@ -741,7 +742,7 @@ class ExpressionTranslator(SourceReader):
         """Translate `node`, a call of a lambda, by inlining the body of the lambda."""
         params = [param.arg for param in positional_parameters(self, template.node)]
         if len(params) != len(node.args):
-            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
+            raise RelvmArgumentError(f"the lambda takes {counted(len(params), 'argument')}, got {len(node.args)}")
         args = [self.expression(arg) for arg in node.args]
         return self.within({**template.scope, **dict(zip(params, args, strict=True))}, template.node.body, name)
 
@@ -756,7 +757,9 @@ class ExpressionTranslator(SourceReader):
         """Translate a lambda to a local function of the program.  types: the types of its parameters."""
         params = [param.arg for param in positional_parameters(self, template.node)]
         if len(params) != len(types):
-            raise RelvmArgumentError(f"expected a function of {len(types)} parameters, got a lambda of {len(params)}")
+            raise RelvmArgumentError(
+                f"expected a function of {counted(len(types), 'parameter')}, got a lambda of {len(params)}"
+            )
 
         def body(*variables: Expr) -> Expr:
             scope = {**template.scope, **dict(zip(params, variables, strict=True))}
@@ -812,7 +815,9 @@ class ExpressionTranslator(SourceReader):
         """Translate `match_cast(x, "f32[m]")`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
-            raise RelvmArgumentError(f"match_cast: expected a value and a type, got {len(node.args)} arguments")
+            raise RelvmArgumentError(
+                f"match_cast: expected a value and a type, got {counted(len(node.args), 'argument')}"
+            )
         value = self.expr(node.args[0])
         where = f"{self.runtime_position(node)}: match_cast"
         return self.builder.match_cast(value, self.type(node.args[1]), name, where)
@@ -832,7 +837,9 @@ class ExpressionTranslator(SourceReader):
         """Translate `const(f32[2, 2], [[1, 2], [3, 4]])`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
-            raise RelvmArgumentError(f"const: expected a type and the elements, got {len(node.args)} arguments")
+            raise RelvmArgumentError(
+                f"const: expected a type and the elements, got {counted(len(node.args), 'argument')}"
+            )
         type_, elements = self.type(node.args[0]), self.expression(node.args[1])
         if not isinstance(type_, TensorType) or type_.dtype is None or isinstance(elements, Expr):
             raise RelvmTypeError(f"const: expected a tensor type and numbers, got {ast.unparse(node)}")

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from relvm.errors import RelvmAssertionError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmAssertionError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError, counted
 from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, pack
 from relvm.frontend.script.expressions import parameters, positional_parameters
 from relvm.frontend.script.indexing import assignment_advice
@@ -246,7 +246,9 @@ class StatementTranslator(LoopTranslator):
             case _:
                 raise self.error(RelvmTypeError, f"{value!r} cannot be unpacked", target)
         if size != len(targets):
-            raise self.error(RelvmTypeError, f"expected a tuple of {len(targets)} items, got one of {size}", target)
+            raise self.error(
+                RelvmTypeError, f"expected a tuple of {counted(len(targets), 'item')}, got one of {size}", target
+            )
         if not isinstance(value, Expr):
             return list(value)
         names = [part.id if isinstance(part, ast.Name) else None for part in targets]

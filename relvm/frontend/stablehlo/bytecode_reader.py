@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted, shortened
 from relvm.frontend.stablehlo.bytecode_cursor import ByteCursor
 from relvm.frontend.stablehlo.limits import MAX_DEPTH, MAX_OPERATIONS, MAX_STRING, MAX_VALUES
 from relvm.frontend.stablehlo.operations import flattened, properties_of
@@ -426,11 +426,11 @@ class BytecodeReader:
         if blocks:
             count = c.varint()
             if count > MAX_VALUES:
-                c.fail(f"a region has {count} values, expected at most {MAX_VALUES}")
+                c.fail(f"a region has {counted(count, 'value')}, expected at most {MAX_VALUES}")
             scope, counters = self._values[-1], self._next_value[-1]
             first = len(scope)
             if count > c.left:
-                c.fail(f"a region has {count} values, but only {c.left} bytes are left")
+                c.fail(f"a region has {counted(count, 'value')}, but only {c.left} bytes are left")
             scope += [None] * count
             counters.append(first)
             region.blocks = [self._block(c) for _ in range(blocks)]

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.stablehlo.limits import MAX_ELEMENTS
 from relvm.frontend.stablehlo.program import Elements, ElementType, QuantizedType, Tensor
 from relvm.ir.dtypes import BOOL, I64, DType, dtype_of
@@ -137,7 +137,9 @@ def elements_of(type_: Tensor, array: np.ndarray, place: str) -> Elements:
         return Elements(type_, array.reshape(shape))
     if array.size == 1:
         return Elements(type_, array.reshape(()))
-    raise RelvmFormatError(f"{place}: a constant of the type {type_} has {array.size} elements, expected {size}")
+    raise RelvmFormatError(
+        f"{place}: a constant of the type {type_} has {counted(array.size, 'element')}, expected {size}"
+    )
 
 
 def elements_of_bytes(type_: Tensor, data: bytes, place: str) -> Elements:

@@ -20,6 +20,7 @@ from relvm.errors import (
     RelvmFormatError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    counted,
     near_matches,
     resources,
     shortened,
@@ -208,8 +209,9 @@ class Importer(ImportContext):
     def _expect_result_types(self, function: Function, results: list[Expr]) -> None:
         declared = function.type.results
         if len(results) != len(declared):
+            values = counted(len(results), "value")
             raise RelvmFormatError(
-                f"{function.place}: function {function.name} returns {len(results)} values, expected {len(declared)}"
+                f"{function.place}: function {function.name} returns {values}, expected {len(declared)}"
             )
 
     def call(self, name: str, args: list[Expr]) -> tuple[Expr, ...]:
@@ -223,7 +225,7 @@ class Importer(ImportContext):
             raise RelvmFormatError(f"no function {shortened(name)}{near_matches(name, self.program.functions)}")
         if len(args) != len(function.body.arguments):
             raise RelvmFormatError(
-                f"function {shortened(name)} takes {len(function.body.arguments)} arguments, got {len(args)}"
+                f"function {shortened(name)} takes {counted(len(function.body.arguments), 'argument')}, got {len(args)}"
             )
         computes_sizes = (
             all(map(is_small_integer, (*function.body.arguments, *_returned(function))))
@@ -285,7 +287,7 @@ class Importer(ImportContext):
                 self.symbolic.define(operation, values)
                 results = self._convert(operation, operands, values)
                 if len(results) != len(operation.results):
-                    raise RelvmFormatError(f"expected {len(results)} results, got {len(operation.results)}")
+                    raise RelvmFormatError(f"expected {counted(len(results), 'result')}, got {len(operation.results)}")
                 for declared, result in zip(operation.results, results, strict=True):
                     values[declared] = self._checked(declared.type, result)
                 self.symbolic.follow(operation, values)

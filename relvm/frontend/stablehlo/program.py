@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import dataclass, record, value_record
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, counted
 
 # ---- types ----
 
@@ -267,7 +267,7 @@ def _function_of(operation: Operation) -> Function | None:
     if not blocks:
         return None
     if len(blocks) != 1:
-        raise RelvmFormatError(f"{operation.place}: function {name} has {len(blocks)} blocks, expected 1")
+        raise RelvmFormatError(f"{operation.place}: function {name} has {counted(len(blocks), 'block')}, expected 1")
     (body,) = blocks
     types = tuple(argument.type for argument in body.arguments)
     if types != type_.inputs:

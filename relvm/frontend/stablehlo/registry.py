@@ -11,7 +11,7 @@ import numpy as np
 
 import relvm.ops as relvm_ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.node_context import NodeContext
 from relvm.frontend.stablehlo import ops
 from relvm.frontend.stablehlo.context import ImportContext
@@ -207,8 +207,8 @@ class Node(NodeContext):
     def expect_operands(self, *counts: int) -> None:
         """Raise RelvmFormatError if the number of operands is none of `counts`."""
         if len(self.operands) not in counts:
-            expected = " or ".join(map(str, counts))
-            raise RelvmFormatError(f"expected {expected} operands, got {len(self.operands)}")
+            expected = " or ".join([*map(str, counts[:-1]), counted(counts[-1], "operand")])
+            raise RelvmFormatError(f"expected {expected}, got {len(self.operands)}")
 
     def block(self, index: int, count: int | None = None) -> Block:
         """Return the block of a region.  Raise RelvmFormatError if it does not have `count` arguments.
@@ -220,7 +220,7 @@ class Node(NodeContext):
             raise RelvmFormatError(f"expected region {index} to consist of one block")
         block = regions[index].blocks[0]
         if count is not None and len(block.arguments) != count:
-            raise RelvmFormatError(f"region {index} has {len(block.arguments)} arguments, expected {count}")
+            raise RelvmFormatError(f"region {index} has {counted(len(block.arguments), 'argument')}, expected {count}")
         return block
 
     # ---- expressions ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from relvm.errors import RelvmSyntaxError
+from relvm.errors import RelvmSyntaxError, counted
 from relvm.frontend.stablehlo.limits import MAX_OPERATIONS, MAX_VALUES
 from relvm.frontend.stablehlo.operations import FORMATS, flattened
 from relvm.frontend.stablehlo.program import (
@@ -110,8 +110,9 @@ class _TextReader:
             operation.location = self.attributes.location()
         count = sum(size for _, size in names)
         if names and count != len(operation.results):
+            results = counted(len(operation.results), "result")
             raise RelvmSyntaxError(
-                f"{cursor.here(start)}: {operation.name} has {len(operation.results)} results, but {count} names"
+                f"{cursor.here(start)}: {operation.name} has {results}, but {counted(count, 'name')}"
             )
         self.value_count += len(operation.results)
         if self.value_count > MAX_VALUES:
@@ -135,7 +136,7 @@ class _TextReader:
             raise RelvmSyntaxError(f"{cursor.here()}: %{name} cannot be the name of a result")
         size = cursor.integer() if cursor.accept(":") else 1
         if not 0 <= size <= MAX_VALUES:
-            raise RelvmSyntaxError(f"{cursor.here()}: %{name} stands for {size} results")
+            raise RelvmSyntaxError(f"{cursor.here()}: %{name} stands for {counted(size, 'result')}")
         return name, size
 
     def define(self, name: str, value: Value, offset: int) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, near_matches
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, counted, near_matches
 from relvm.frontend.text.lexer import Source, Token
 from relvm.frontend.text.literals import LiteralReader
 from relvm.ir import kernel_def as kd
@@ -291,10 +291,11 @@ def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tupl
     """
     if kind == "grid":
         if len(bounds) != counters or not bounds:
-            raise RelvmSyntaxError(f"grid: expected one size for each of {counters} counters, got {len(bounds)}")
+            expected = f"{counted(counters, 'size')}, one for each counter"
+            raise RelvmSyntaxError(f"grid: expected {expected}, got {len(bounds)}")
         return [(0, kd.as_index(bound)) for bound in bounds]
     if counters != 1 or len(bounds) not in (1, 2):
-        got = f"{counters} counters and {len(bounds)} arguments"
+        got = f"{counted(counters, 'counter')} and {counted(len(bounds), 'argument')}"
         raise RelvmSyntaxError(f"{kind}: expected one counter and the arguments (stop) or (start, stop), got {got}")
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds
     return [(kd.as_index(start), kd.as_index(stop))]

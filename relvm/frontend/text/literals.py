@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmSyntaxError
+from relvm.errors import RelvmSyntaxError, counted
 from relvm.frontend.text.lexer import Token
 from relvm.frontend.text.types import TypeReader
 from relvm.ir.dtypes import ALL_DTYPES, DType
@@ -132,17 +132,18 @@ class LiteralReader(TypeReader):
         if not shape:
             out.append(self.element(dtype))
             return
-        start, count = self.expect("[", f"[ and a list of {shape[0]} items"), 0
+        items = counted(shape[0], "item")
+        start, count = self.expect("[", f"[ and a list of {items}"), 0
         while not self.at("]"):
             if count == shape[0]:
-                raise self.error(RelvmSyntaxError, f"expected {shape[0]} items, got more", self.token)
+                raise self.error(RelvmSyntaxError, f"expected {items}, got more", self.token)
             self.elements(dtype, shape[1:], out)
             count += 1
             if not self.accept(","):
                 break
         self.expect("]", ", or ]")
         if count != shape[0]:
-            raise self.error(RelvmSyntaxError, f"expected {shape[0]} items, got {count}", start)
+            raise self.error(RelvmSyntaxError, f"expected {items}, got {count}", start)
 
     def element(self, dtype: DType) -> bool | int | float | str:
         token = self.token

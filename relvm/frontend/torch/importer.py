@@ -25,6 +25,7 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    counted,
     known_names,
     resources,
     shortened,
@@ -356,7 +357,9 @@ class Importer(SizeContext):
     def run_graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
         scope = _Scope({}, _last_uses(graph))
         if len(args) != len(graph.inputs):
-            raise RelvmFormatError(f"a graph has {len(graph.inputs)} inputs, got {len(args)} arguments")
+            raise RelvmFormatError(
+                f"a graph has {counted(len(graph.inputs), 'input')}, got {counted(len(args), 'argument')}"
+            )
         before = self.sizes
         self.sizes = ChainMap({}, before)  # symbols of the graph have no value outside
         try:
@@ -625,7 +628,7 @@ class Importer(SizeContext):
         value = self.cast(value, dtype_of_scalar_type(meta.get("dtype")))
         sizes = [*(meta.get("sizes") or ()), *([{"as_int": 2}] if is_complex_tensor(graph, name) else [])]
         if type_.rank is not None and len(sizes) != type_.rank:
-            raise RelvmTypeError(f"the result is declared with {len(sizes)} axes, but has type {type_}")
+            raise RelvmTypeError(f"the result is declared with {counted(len(sizes), 'axis')}, but has type {type_}")
         actual = type_.shape or (None,) * len(sizes)
         shape: list[AnyDim] = []
         for axis, (size, dim) in enumerate(zip(sizes, actual, strict=True)):

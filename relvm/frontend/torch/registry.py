@@ -12,7 +12,7 @@ import numpy as np
 
 import relvm.ops as relvm_ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.node_context import NodeContext
 from relvm.frontend.torch import ops
 from relvm.frontend.torch.context import ImportContext
@@ -167,7 +167,7 @@ class Node(NodeContext):
         """Return the dtype of a result, or of the parts of a complex one, as the program states it."""
         names = self.output_names()
         if index >= len(names):
-            raise RelvmFormatError(f"the node has {len(names)} results, expected at least {index + 1}")
+            raise RelvmFormatError(f"the node has {counted(len(names), 'result')}, expected at least {index + 1}")
         return dtype_of_scalar_type(self.graph.tensors[names[index]].get("dtype"))
 
     def out_shape(self, index: int = 0) -> tuple[AnyDim, ...]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted, shortened
 from relvm.frontend.torch.limits import MAX_EXPRESSION, MAX_EXPRESSION_DEPTH
 from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op, is_never_negative, product
 
@@ -160,7 +160,7 @@ def _combined(name: str, numbers: list[AnyDim]) -> AnyDim:
     function = {"Add": "add", "Mul": "mul", "Max": "max", "Min": "min", "Mod": "mod", "PythonMod": "mod"}.get(name)
     if function is None:
         if len(numbers) != 2:
-            raise RelvmFormatError(f"{name} in the expression of a size has {len(numbers)} arguments")
+            raise RelvmFormatError(f"{name} in the expression of a size has {counted(len(numbers), 'argument')}")
         if name == "CeilDiv":
             return -dim_op("floordiv", -numbers[0], numbers[1])
         function = "floordiv"

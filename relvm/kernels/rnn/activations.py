@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, counted
 from relvm.ir.loop_ir import Literal, Operation, Scalar, select
 from relvm.ir.operator import expect
 
@@ -130,8 +130,8 @@ def choose_activations(
     names = defaults * directions if activations is None else activations
     count = len(defaults) * directions
     is_list = isinstance(names, tuple) and len(names) == count
-    message = "{}: activations are {!r}, expected {} names"
-    expect(is_list, message, op, names, count, error=RelvmArgumentError)
+    message = "{}: activations are {!r}, expected {}"
+    expect(is_list, message, op, names, counted(count, "name"), error=RelvmArgumentError)
     for name in names:
         message = "{}: unknown activation {!r}; expected one of {}"
         expect(name in ACTIVATIONS, message, op, name, ", ".join(ACTIVATIONS), error=RelvmArgumentError)

@@ -196,7 +196,7 @@ def test_a_packed_function_beside_a_function_of_its_name() -> None:
         np.testing.assert_array_equal(functions[1](x, x), [1, 1])
     assert rebuilt["executable"].as_text() == executable.as_text()
     assert executable.stats().calls == {"test.cases.add": 1, "packed test.cases.add": 1, "vm.builtin.make_tuple": 1}
-    assert str(executable.stats()).count("called at 1 places") == 3
+    assert str(executable.stats()).count("called at 1 place") == 3
 
 
 def test_a_call_with_the_wrong_number_of_arguments_is_refused() -> None:
@@ -234,7 +234,7 @@ MISTAKES: dict[str, tuple[Callable[[vm.ExecBuilder], object], type[RelvmError], 
     "arguments": (lambda b: b.emit_call("main", b.r(0)), RelvmTypeError, "call: expected a list of operands"),
     "target": (lambda b: b.emit_goto("end"), RelvmTypeError, "goto: expected a label, got 'end'"),
     "instruction": (lambda b: b.emit("rett", b.r(0)), RelvmNameError, "no instruction rett; did you mean ret"),
-    "operands": (lambda b: b.emit("ret"), RelvmArgumentError, r"ret \(r\): expected 1 operands, got 0"),
+    "operands": (lambda b: b.emit("ret"), RelvmArgumentError, r"ret \(r\): expected 1 operand, got 0"),
     "row": (
         lambda b: b.emit("prim", b.r(1), "addi64", []),
         RelvmNameError,

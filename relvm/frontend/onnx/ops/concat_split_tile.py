@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import (
     is_known,
     sizes_of,
@@ -80,11 +80,13 @@ def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
         given = sizes_of(node, 1, "split", count) if node.has(1) else None
     if given is not None:
         if len(given) != count:
-            raise RelvmShapeError(f"split has {len(given)} elements, expected {count}, the number of outputs")
+            raise RelvmShapeError(
+                f"split has {counted(len(given), 'element')}, expected {count}, the number of outputs"
+            )
         return list(given)
     wanted = node.attribute("num_outputs", count)
     if wanted != count:
-        raise RelvmShapeError(f"num_outputs is {wanted}, but the node has {count} outputs")
+        raise RelvmShapeError(f"num_outputs is {wanted}, but the node has {counted(count, 'output')}")
     equal = exact_quotient(size, count)
     if equal is not None:
         return [equal] * count
@@ -105,7 +107,9 @@ def _tile(node: OnnxNode) -> Expr:
     x = TensorExpr(node, node.known_shape(0))
     repeats = sizes_of(node, 1, "repeats", len(x.shape))
     if len(repeats) != len(x.shape):
-        raise RelvmShapeError(f"repeats has {len(repeats)} elements, expected {len(x.shape)}, the rank of the input")
+        raise RelvmShapeError(
+            f"repeats has {counted(len(repeats), 'element')}, expected {len(x.shape)}, the rank of the input"
+        )
     return repeat_axes(x, repeats).expr
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import (
     filled,
     sizes_of,
@@ -24,7 +24,7 @@ from relvm.ir.symbolic import product
 def _constant(node: OnnxNode) -> Constant:
     names = [attribute.name for attribute in node.proto.attribute if attribute.name.startswith(("value", "sparse"))]
     if len(names) != 1:
-        raise RelvmFormatError(f"a Constant has {len(names)} values, expected 1")
+        raise RelvmFormatError(f"a Constant has {counted(len(names), 'value')}, expected 1")
     value = node.attribute(names[0])
     match names[0]:
         case "value":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.ops.quantized import repeat_per_block
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, shaped_input
@@ -77,7 +77,7 @@ def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
 def _array_of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
     array = node.known_array(index, what)
     if array.size != size:
-        raise RelvmShapeError(f"{what} have {array.size} elements, expected {size}")
+        raise RelvmShapeError(f"{what} have {counted(array.size, 'element')}, expected {size}")
     return array
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.activations import gelu
 from relvm.frontend.onnx.ops.normalization import axes_from, center, inverse_deviation
@@ -107,7 +107,7 @@ def _apply_activation(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
     name = node.attribute("activation", "")
     names = _ACTIVATIONS.get(name)
     if names is None or len(numbers) > len(names):
-        raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} parameters is not supported")
+        raise RelvmUnsupportedError(f"activation {name!r} with {counted(len(numbers), 'parameter')} is not supported")
     if not name:
         return x
     attributes: dict[str, Any] = dict(zip(names, numbers, strict=False))

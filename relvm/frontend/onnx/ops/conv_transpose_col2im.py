@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import (
@@ -94,7 +94,7 @@ def _col2im(node: OnnxNode) -> Expr:
     if len(x.shape) != 3:
         raise RelvmShapeError(f"x is {x.type}, expected rank 3")
     if len(image) != rank:
-        raise RelvmShapeError(f"image_shape has {len(image)} elements, expected {rank}, as block_shape has")
+        raise RelvmShapeError(f"image_shape has {counted(len(image), 'element')}, expected {rank}, as block_shape has")
     strides, dilations = strides_and_dilations(node, rank)
     pads = node.integers("pads", 2 * rank, 0)
     channels = _channels(node, x.shape[1], product(window))

@@ -6,7 +6,7 @@ import string
 
 import relvm.ops as ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, counted
 from relvm.frontend.onnx.broadcasting import broadcast_input, common_dim
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -72,9 +72,8 @@ def _parse_equation(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, 
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
-        raise RelvmArgumentError(
-            f"the equation {equation!r} has {len(texts)} operands, but the node has {len(ranks)} inputs"
-        )
+        operands, inputs = counted(len(texts), "operand"), counted(len(ranks), "input")
+        raise RelvmArgumentError(f"the equation {equation!r} has {operands}, but the node has {inputs}")
     terms = [_labels(equation, text, rank) for text, rank in zip(texts, ranks, strict=True)]
     found = [label for term in terms for label in term]
     hidden = sorted({label for label in found if isinstance(label, int)}, reverse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import expect_kernel_shape, padding_of, strides_and_dilations
@@ -42,7 +42,7 @@ def _affine_grid(node: OnnxNode) -> Expr:
     """
     size = sizes_of(node, 1, "size")
     if len(size) not in (4, 5):
-        raise RelvmShapeError(f"size has {len(size)} elements, expected 4 or 5")
+        raise RelvmShapeError(f"size has {counted(len(size), 'element')}, expected 4 or 5")
     images, _, *sizes = size
     rank = len(sizes)
     theta = TensorExpr(node, node.graph.with_shape(node.tensor(0), (images, rank, rank + 1)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, counted
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.failing_blocks import NODE_FAILURES, failing_block
 from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
@@ -34,10 +34,9 @@ def _if(node: OnnxNode) -> tuple[Any, ...]:
     branches = node.attribute("then_branch"), node.attribute("else_branch")
     for branch in branches:
         if branch.input or len(branch.output) != len(node.proto.output):
-            counts = f"{len(branch.input)} inputs and {len(branch.output)} outputs"
-            raise RelvmFormatError(
-                f"a branch has {counts}, expected 0 inputs and {len(node.proto.output)} outputs, as the node has"
-            )
+            counts = f"{counted(len(branch.input), 'input')} and {counted(len(branch.output), 'output')}"
+            outputs = counted(len(node.proto.output), "output")
+            raise RelvmFormatError(f"a branch has {counts}, expected 0 inputs and {outputs}, as the node has")
     if isinstance(cond, Constant) and cond.value.size == 1:
         return _import_taken_branch(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element

@@ -17,7 +17,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.failing_blocks import NODE_FAILURES, failing_block
 from relvm.frontend.onnx.identifiers import identifier
@@ -65,15 +65,15 @@ from relvm.ir.types import (
 def _loop(node: OnnxNode) -> tuple[Any, ...]:
     body = node.attribute("body")
     if len(body.input) < 2:
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected at least 2")
+        raise RelvmFormatError(f"the body has {counted(len(body.input), 'input')}, expected at least 2")
     number, condition, *names = (info.name for info in body.input)
     limit = scalar_of(node.graph, node.value(0), "the trip count") if node.has(0) else None
     go = scalar_of(node.graph, node.value(1), "the condition", (BOOL,)) if node.has(1) else prim(True)
     initial = node.inputs[2:]
     if len(names) != len(initial) or len(body.output) <= len(names):
+        found = f"{counted(len(body.input), 'input')} and {counted(len(body.output), 'output')}"
         raise RelvmFormatError(
-            f"the body has {len(body.input)} inputs and {len(body.output)} outputs, which do not match the"
-            f" {len(node.inputs)} inputs of the node"
+            f"the body has {found}, which do not match the {counted(len(node.inputs), 'input')} of the node"
         )
 
     def define_inputs(graph: ImportContext, i: Expr) -> None:
@@ -103,7 +103,7 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
         node = replace(node, inputs=node.inputs[1:])
     first = len(node.inputs) - count
     if len(body.input) != len(node.inputs) or len(body.output) < first:
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, but the node has {len(node.inputs)}")
+        raise RelvmFormatError(f"the body has {counted(len(body.input), 'input')}, but the node has {len(node.inputs)}")
     axes = _integer_list(node, "scan_input_axes", count)
     backwards = _integer_list(node, "scan_input_directions" if node.opset >= 9 else "directions", count, maximum=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
@@ -176,7 +176,7 @@ def _scan_over_batch(node: OnnxNode) -> OnnxNode:
 def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     body, inputs = node.attribute("body"), node.tensors()
     if len(body.input) != len(inputs):
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, but the node has {len(inputs)}")
+        raise RelvmFormatError(f"the body has {counted(len(body.input), 'input')}, but the node has {len(inputs)}")
     lists = [x for x in inputs if isinstance(x.type, ListType)]
     if not inputs or not isinstance(inputs[0].type, ListType):
         raise RelvmTypeError("input 0 must be a sequence")

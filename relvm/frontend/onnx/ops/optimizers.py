@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.expr import Expr
@@ -26,7 +26,7 @@ def _update_tensors(node: OnnxNode, kinds: int, step: Callable[..., tuple[Tensor
     """
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
-        raise RelvmFormatError(f"got {len(node.inputs)} inputs, expected 2 plus {kinds} for each tensor")
+        raise RelvmFormatError(f"got {counted(len(node.inputs), 'input')}, expected 2 plus {kinds} for each tensor")
     results = []
     for i in range(count):
         x, *others = (input_tensor(node, 2 + kind * count + i) for kind in range(kinds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_axes import match_axes, scatter_to_axes
 from relvm.frontend.onnx.dynamic_sizes import (
     dim_as_operand,
@@ -81,7 +81,7 @@ def _known_padding(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim
     declared = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "pads")
     axes = [int(axis) for axis in node.known_array(3, "axes").reshape(-1)] if node.has(3) else range(rank)
     if len(declared) != 2 * len(axes):
-        raise RelvmShapeError(f"pads has {len(declared)} elements, expected 2 for each of {len(axes)} axes")
+        raise RelvmShapeError(f"pads has {counted(len(declared), 'element')}, expected 2 for each of {len(axes)} axes")
     before: list[AnyDim] = [0] * rank
     after: list[AnyDim] = [0] * rank
     for i, axis in enumerate(axes):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import (
     filled,
     sizes_of,
@@ -107,7 +107,9 @@ def _max_unpool(node: OnnxNode) -> Expr:
     x, rank = shaped_input(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
     if len(kernel) != rank - 2:
-        raise RelvmShapeError(f"kernel_shape is {kernel}, expected {rank - 2} elements for a tensor of rank {rank}")
+        raise RelvmShapeError(
+            f"kernel_shape is {kernel}, expected {counted(rank - 2, 'element')} for a tensor of rank {rank}"
+        )
     strides, pads = node.integers("strides", rank - 2, 1, least=1), node.integers("pads", 2 * (rank - 2), 0)
     spatial = zip(x.shape[2:], strides, kernel, pads[: rank - 2], pads[rank - 2 :], strict=True)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
@@ -118,7 +120,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
         return whole.expr
     stated = sizes_of(node, 2, "output_shape")
     if len(stated) != rank:
-        raise RelvmShapeError(f"output_shape has {len(stated)} elements, expected {rank}, the rank of X")
+        raise RelvmShapeError(f"output_shape has {counted(len(stated), 'element')}, expected {rank}, the rank of X")
     added = [size - had for size, had in zip(stated, own, strict=True)]
     zero = TensorExpr(node, whole.operand(0))
     return pad_axes(whole, [0] * rank, added, lambda x, axis, end: zero).expr

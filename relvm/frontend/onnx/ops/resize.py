@@ -15,7 +15,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.data_classes import record
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, run_time_sizes, sizes_of
 from relvm.frontend.onnx.ops.if_ import if_then_else
 from relvm.frontend.onnx.ops.resize_coordinates import (
@@ -106,7 +106,7 @@ def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
             raise RelvmShapeError(f"roi is {known.tolist()}, expected finite numbers")
         bounds = [_as_fraction(bound) for bound in known.reshape(-1).tolist()]
     if len(bounds) != 2 * len(axes):
-        raise RelvmShapeError(f"roi has {len(bounds)} elements, expected 2 for each of {len(axes)} axes")
+        raise RelvmShapeError(f"roi has {counted(len(bounds), 'element')}, expected 2 for each of {len(axes)} axes")
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
 
 
@@ -174,7 +174,7 @@ def _as_fraction(scale: float) -> Fraction:
 def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
     sizes = sizes_of(node, 3, "sizes", len(axes))
     if len(sizes) != len(axes):
-        raise RelvmShapeError(f"sizes has {len(sizes)} elements, expected {len(axes)}, one for each axis")
+        raise RelvmShapeError(f"sizes has {counted(len(sizes), 'element')}, expected {len(axes)}, one for each axis")
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         late = not is_known(node, 3)

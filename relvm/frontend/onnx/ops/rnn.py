@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim
@@ -166,7 +166,7 @@ class _RnnInputs:
             )
             if left:
                 raise RelvmFormatError(
-                    f"activation_{which} has {len(left)} elements more than the activations {names} take"
+                    f"activation_{which} has {counted(len(left), 'element')} more than the activations {names} take"
                 )
         clip = node.attribute("clip")
         return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import is_known
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of
@@ -76,7 +76,7 @@ def _known_position(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) 
     value = int(index.value)
     position = value + len(items) if value < 0 else value
     if not 0 <= position < len(items) + past:
-        raise RelvmIndexError(f"position {value} is out of range; the sequence has {len(items)} items")
+        raise RelvmIndexError(f"position {value} is out of range; the sequence has {counted(len(items), 'item')}")
     return position
 
 

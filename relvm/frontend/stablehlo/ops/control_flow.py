@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.control_flow import choose, if_else, while_loop
 from relvm.frontend.stablehlo.program import Block, Symbol, Value
 from relvm.frontend.stablehlo.registry import Node, converts, refuses
@@ -96,7 +96,7 @@ def _while(node: Node) -> tuple[Expr, ...]:
     def iteration(*state: Expr) -> list[Expr]:
         results = run_block(node, body, list(state))
         if len(results) != count:
-            raise RelvmFormatError(f"the body returns {len(results)} values, expected {count}")
+            raise RelvmFormatError(f"the body returns {counted(len(results), 'value')}, expected {count}")
         return [
             node.importer.with_shape(result, type_.shape)
             if isinstance(type_, TensorType) and type_.shape is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, counted
 from relvm.frontend.common.indexed_kernels import slice_kernel
 from relvm.frontend.common.moving import padded_dynamically
 from relvm.frontend.stablehlo.ops.shapes import broadcast_in_dim, iota_along
@@ -47,7 +47,9 @@ def _dynamic_broadcast_in_dim(node: Node) -> Expr:
     sizes = node.shape()
     known = node.integers("known_nonexpanding_dimensions")
     if len(axes) != len(sizes) or not all(0 <= axis < len(shape) for axis in axes):
-        raise RelvmFormatError(f"broadcast_dimensions is {list(axes)}, expected {len(sizes)} axes below {len(shape)}")
+        raise RelvmFormatError(
+            f"broadcast_dimensions is {list(axes)}, expected {counted(len(sizes), 'axis')} below {len(shape)}"
+        )
     same = [
         shape[axis] if position in known else size
         for position, (size, axis) in enumerate(zip(sizes, axes, strict=True))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common import decompositions
 from relvm.frontend.common.linear_systems import TriangularSystem, lu_kernel
 from relvm.frontend.stablehlo.complex_numbers import flattened_parts, is_complex, real_type, regrouped
@@ -60,7 +60,7 @@ def _results(node: Node, flat: Sequence[Expr | None]) -> tuple[Expr, ...]:
     for type_ in declared:
         parts += [real_type(type_)] * (2 if is_complex(type_) else 1)
     if len(parts) != len(flat):
-        raise RelvmFormatError(f"expected results of {len(flat)} tensors, got {len(parts)}")
+        raise RelvmFormatError(f"expected results of {counted(len(flat), 'tensor')}, got {len(parts)}")
     found = []
     for type_, value in zip(parts, flat, strict=True):
         dtype = dtype_of_element(type_.element)

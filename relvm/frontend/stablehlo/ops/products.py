@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.moving import padded_dynamically
 from relvm.frontend.common.products import ConvDimensions, DotDimensions, conv_general, dot_general
 from relvm.frontend.stablehlo.registry import Node, converts
@@ -89,7 +89,7 @@ def _convolution(node: Node) -> Expr:
     reverse = node.attribute("window_reversal", (False,) * spatial)
     reverse = reverse if isinstance(reverse, tuple) else (reverse,) * spatial
     if len(reverse) != spatial:
-        raise RelvmFormatError(f"window_reversal has {len(reverse)} items, expected {spatial}")
+        raise RelvmFormatError(f"window_reversal has {counted(len(reverse), 'item')}, expected {spatial}")
     result = node.result_dtype()
     dtype = _computed_dtype(node, result)
     feature_groups, batch_groups = node.integer("feature_group_count", 1), node.integer("batch_group_count", 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, counted
 from relvm.frontend.common.indexed_kernels import ScatterDimensions, check_scatter, scatter_kernel
 from relvm.frontend.common.scalar_code import ScalarFunction, combiner, scalar_function
 from relvm.frontend.common.window_kernels import (
@@ -51,7 +51,7 @@ def scalar_region(node: Node, index: int, dtypes: Sequence[DType]) -> tuple[list
     types = [argument.type for argument in block.arguments]
     count = sum(2 if is_complex(type_) else 1 for type_ in types)
     if count != len(params):
-        raise RelvmFormatError(f"region {index} has {count} arguments, expected {len(params)}")
+        raise RelvmFormatError(f"region {index} has {counted(count, 'argument')}, expected {len(params)}")
 
     def body() -> Expr:
         results = flattened_parts(node, run_block(node, block, regrouped(node, types, params)))
@@ -81,7 +81,7 @@ def halves(node: Node) -> tuple[list[Expr], list[Expr]]:
     """Return the two halves of the operands: the inputs, which have the same shape, and an initial value for each."""
     count = len(node.operands) // 2
     if not count or len(node.operands) % 2:
-        raise RelvmFormatError(f"expected pairs of operands, got {len(node.operands)} operands")
+        raise RelvmFormatError(f"expected pairs of operands, got {counted(len(node.operands), 'operand')}")
     return _same_shape(node, *range(count)), flattened_parts(node, node.operands[count:])
 
 
@@ -113,7 +113,7 @@ def _result_dtypes(node: Node) -> list[DType]:
 def _promoted(node: Node, xs: Sequence[Expr], dtypes: Sequence[DType]) -> list[Expr]:
     """Convert each tensor in `xs` to the dtype in which the region computes."""
     if len(xs) != len(dtypes):
-        raise RelvmFormatError(f"expected {len(xs)} results, got {len(dtypes)}")
+        raise RelvmFormatError(f"expected {counted(len(xs), 'result')}, got {len(dtypes)}")
     return [node.cast(x, dtype) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
@@ -316,7 +316,9 @@ def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
     """Ignores updates outside the operand, and combines updates of the same element in row-major order."""
     count = (len(node.operands) - 1) // 2
     if count < 1 or len(node.operands) != 2 * count + 1:
-        raise RelvmFormatError(f"expected operands, indices and as many updates, got {len(node.operands)} operands")
+        raise RelvmFormatError(
+            f"expected operands, indices and as many updates, got {counted(len(node.operands), 'operand')}"
+        )
     xs = _same_shape(node, *range(count))
     indices = node.operands[count]
     updates = _same_shape(node, *range(count + 1, 2 * count + 1))

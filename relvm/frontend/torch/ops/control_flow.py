@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.control_flow import if_else, while_loop
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
 from relvm.frontend.torch.ops.shapes import concatenated, selected
@@ -110,7 +110,7 @@ def _loop(
     def iteration(*values: Expr) -> list[Expr]:
         results = _as_values(body(current))
         if len(results) != len(types):
-            raise RelvmFormatError(f"the body returns {len(results)} values, expected {len(types)}")
+            raise RelvmFormatError(f"the body returns {counted(len(results), 'value')}, expected {len(types)}")
         return [
             importer.with_shape(value, type_.shape)
             if isinstance(type_, TensorType) and type_.shape is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.grouped_products import grouped_product_kernel
 from relvm.frontend.common.products import DotDimensions, dot_general
 from relvm.frontend.torch.ops.shapes import diagonal, transposed
@@ -202,7 +202,7 @@ def _labels(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
-        raise RelvmFormatError(f"the equation {equation!r} has {len(texts)} operands, expected {len(ranks)}")
+        raise RelvmFormatError(f"the equation {equation!r} has {counted(len(texts), 'operand')}, expected {len(ranks)}")
     hidden = [rank - len(text.replace("...", "")) for text, rank in zip(texts, ranks, strict=True)]
     longest = max([0, *(count for text, count in zip(texts, hidden, strict=True) if "..." in text)])
     own = "".join(chr(0x3B1 + i) for i in range(longest))

@@ -11,7 +11,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted, shortened
 from relvm.frontend.common.indexed_kernels import slice_kernel
 from relvm.frontend.common.moving import padded, padded_dynamically
 from relvm.frontend.torch.complex_numbers import is_complex_tensor
@@ -658,7 +658,7 @@ def strided_positions(node: Node, layout: Layout, size: AnyDim) -> Expr:
             found += (np.arange(count) * step).reshape([-1 if i == axis else 1 for i in range(rank)])
         if found.size and not 0 <= found.min() <= found.max() < size:
             raise RelvmUnsupportedError(
-                f"the view reads the positions {found.min()} to {found.max()} of a tensor of {size} elements"
+                f"the view reads the positions {found.min()} to {found.max()} of a tensor of {counted(size, 'element')}"
             )
         return constant(found)
     positions = node.full(layout.offset, layout.shape, I64)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
     apply_post_transform,
@@ -31,7 +31,7 @@ def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | No
     coefficients: the elements of c as a vector.   intercepts: one for all outputs, or one for each.  None means 0.
     """
     if outputs < 1 or len(coefficients) % outputs:
-        raise RelvmFormatError(f"{len(coefficients)} coefficients cannot be divided among {outputs} outputs")
+        raise RelvmFormatError(f"{len(coefficients)} coefficients cannot be divided among {counted(outputs, 'output')}")
     own = x.type.known_dtype.numpy
     scores = x.apply(ops.matmul, constant(np.ascontiguousarray(coefficients.reshape(outputs, -1).T.astype(own))))
     if intercepts is None:
@@ -142,7 +142,7 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
         return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).expr
     if len(counts) != classes:
         raise RelvmFormatError(
-            f"vectors_per_class has {len(counts)} elements, expected {classes}, the number of classes"
+            f"vectors_per_class has {counted(len(counts), 'element')}, expected {classes}, the number of classes"
         )
     total = int(counts.sum())
     node.graph.file.count(classes * (classes - 1) // 2 * (4 * total + 16 * classes), node.here)
@@ -188,7 +188,7 @@ def _probabilities(decisions: TensorExpr, classes: int, slopes: np.ndarray, shif
     pairs, own = list(itertools.combinations(range(classes), 2)), decisions.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(
-            f"prob_a and prob_b have {len(slopes)} and {len(shifts)} elements, expected {len(pairs)} each"
+            f"prob_a and prob_b have {len(slopes)} and {counted(len(shifts), 'element')}, expected {len(pairs)} each"
         )
     lost = decisions.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
     first = (0 - lost).apply(ops.sigmoid).apply(ops.clip, min=1e-7, max=1 - 1e-7)

@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.data_classes import record
-from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.strings import find_strings, string_list
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -41,11 +41,13 @@ def _ngrams_by_length(node: OnnxNode, pool: np.ndarray) -> list[_NGrams]:
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
         if start > end or (end - start) % length:
             raise RelvmFormatError(
-                f"ngram_counts is {starts}, which does not divide a pool of {len(pool)} elements into n-grams"
+                f"ngram_counts is {starts}, which does not divide a pool of {counted(len(pool), 'item')} into n-grams"
             )
         rows = np.array(pool[start:end], np.int64).reshape(-1, length)
         if used + len(rows) > len(columns):
-            raise RelvmFormatError(f"ngram_indexes has {len(columns)} elements, but the pool contains more n-grams")
+            raise RelvmFormatError(
+                f"ngram_indexes has {counted(len(columns), 'element')}, but the pool contains more n-grams"
+            )
         own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
         used += len(rows)
         if own and node.attribute("min_gram_length") <= length <= node.attribute("max_gram_length"):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted, shortened
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
     apply_post_transform,
@@ -218,7 +218,7 @@ def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
     if base is None:
         return scores
     if len(base) not in (1, targets):
-        raise RelvmFormatError(f"base_values has {len(base)} elements, expected 1 or {targets}")
+        raise RelvmFormatError(f"base_values has {counted(len(base), 'element')}, expected 1 or {targets}")
     return scores.apply(ops.add, constant(base))
 
 

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from relvm.data_classes import record
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.ops.decision_trees import AGGREGATES, MAX_STEPS
 
 # The mode names, indexed by the mode numbers of TreeEnsemble.
@@ -89,7 +89,9 @@ def pack_trees(forest: Forest, dtype: np.dtype, aggregate: str, targets: int) ->
     """
     trees = _Comparisons.of(forest, dtype)
     if len(trees.first) > _MAX_NODES:
-        raise RelvmUnsupportedError(f"the trees have {len(trees.first)} nodes, expected at most {_MAX_NODES}")
+        raise RelvmUnsupportedError(
+            f"the trees have {counted(len(trees.first), 'node')}, expected at most {_MAX_NODES}"
+        )
     levels, owners = _levels(trees, forest.roots)
     inner = np.flatnonzero((levels >= 0) & ~trees.is_leaf)
     order = np.lexsort((levels[inner], owners[inner]))
