@@ -329,6 +329,51 @@ class Bags(nn.Module):
         )
 
 
+class Distinct(nn.Module):
+    """Distinct elements and rows, a search, segments, parts of floats, and all states of a loop."""
+
+    def forward(self, x, lengths, count):
+        rows = x.round()
+        values, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
+        edges = torch.cat([values, torch.full((1,), torch.nan)])
+        states = torch._higher_order_ops.while_loop_stack_output(
+            lambda i, y: i > 0, lambda i, y: (i - 1, y / 2), (count, x), ()
+        )
+        return (
+            *(values, place, counts),
+            *torch.unique(rows, dim=0, return_inverse=True, return_counts=True),
+            *torch.unique_consecutive(rows[:, 0].sort()[0], return_inverse=True, return_counts=True),
+            torch.searchsorted(edges, x / 0.5),
+            torch.bucketize(x.log(), edges, right=True),
+            *(torch.segment_reduce(x, kind, lengths=lengths) for kind in ("sum", "mean", "max", "min", "prod")),
+            torch.segment_reduce(x, "mean", lengths=lengths, initial=2.0),
+            *torch.frexp(x * torch.tensor([1e-39, 3.0])),
+            *states,
+        )
+
+
+class Factored(nn.Module):
+    """Linear systems whose matrices are decomposed before they are used, and histograms."""
+
+    def forward(self, square, right):
+        lu, pivots = torch.linalg.lu_factor(square)
+        edges = torch.tensor([-1.0, -0.5, 0.25, 2.0])
+        return (
+            *torch.lu_unpack(lu, pivots),
+            torch.lu_solve(right, lu, pivots),
+            torch.linalg.lu_solve(lu, pivots, right.mT, left=False),
+            torch.linalg.lu_solve(lu, pivots, right, adjoint=True),
+            torch.linalg.solve(square, right.mT, left=False),
+            *torch.histogram(square, 5),
+            *torch.histogram(square, edges, weight=square.abs(), density=True),
+            torch.histogramdd(square[..., :2], [2, 3], range=[-1.0, 1, -2, 2]).hist,
+        )
+
+
+def _distinct(lengths: list[int], count: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randn(sum(lengths), 2, generator=g), torch.tensor(lengths), torch.tensor(count))
+
+
 def _bags(n: int, starts: list[int]) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
     return lambda g: (torch.randint(0, 9, (n,), generator=g), torch.tensor(starts), torch.rand(n, generator=g))
 
@@ -405,6 +450,12 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     ),
     "strides": (Strides(), [_batch((4, 6)), _batch((5, 8))], ({0: Dim.AUTO, 1: Dim.AUTO},)),
     "bags": (Bags(), [_bags(17, [0, 3, 3, 10]), _bags(20, [0, 1, 20])], ({0: Dim.AUTO}, {0: Dim.AUTO}, {0: Dim.AUTO})),
+    "distinct": (
+        Distinct(),
+        [_distinct([2, 0, 5], 3), _distinct([1, 3], 0), _distinct([9], 1)],
+        ({0: Dim.AUTO}, {0: Dim.AUTO}, None),
+    ),
+    "factored": (Factored(), [_batch((2, 4, 4), (2, 4, 3))], None),
     "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
 

@@ -682,6 +682,8 @@ class Importer(SizeContext):
                 return content.get("type")
             case "as_memory_format" | "as_layout":
                 return content
+            case "as_string_to_argument":
+                return {name: self._value(each, scope) for name, each in content.items()}
             case "as_complex":
                 return complex(content["real"], content["imag"])
             case "as_operator":
@@ -807,6 +809,8 @@ def _argument_names(argument: Argument) -> Iterable[str]:
     ((kind, content),) = argument.items()
     if kind in _SCALARS:
         return [content["as_name"]] if "as_name" in content else []
+    if kind == "as_string_to_argument":
+        return [name for each in content.values() for name in _argument_names(each)]
     return tensor_names(argument)
 
 
