@@ -280,3 +280,17 @@ def test_the_lengths_of_segments_are_checked() -> None:
     for wrong in ([2, 2], [6, -1]):
         with pytest.raises(RelvmShapeError, match="lengths that are not negative and add up"):
             run(imported, torch.ones(5), torch.tensor(wrong))
+
+
+def test_conditions_on_floats_of_sizes_are_checked() -> None:
+    class Half(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x[: int(x.shape[0] * 0.5)] * (2 if x.shape[0] ** 0.5 > 2 else 3)
+
+    auto = torch.export.Dim.AUTO
+    imported = from_torch(Half(), (torch.zeros(7),), dynamic_shapes={"x": {0: auto}})
+    np.testing.assert_array_equal(run(imported, torch.ones(6))[0], [2, 2, 2])
+    with pytest.raises(
+        RelvmShapeError, match=r"exported for sizes with math\.trunc\(0\.5\*torch\.sym_float\(x\.size\(0\)"
+    ):
+        run(imported, torch.ones(9))

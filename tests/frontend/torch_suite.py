@@ -174,7 +174,7 @@ def architecture_outcomes(name: str) -> list[tuple[str, str, str]]:
             return [(name, "not exported", str(error))]
         return [
             (f"{name} file", *_outcome_of_file(model, args, architecture.example(0)[1], expected)),
-            (f"{name} torch.compile", *_outcome_of_compile(model, args, expected)),
+            (f"{name} torch.compile", *_outcome_of_compile(model, args, architecture.example(0)[1]["args"], expected)),
         ]
 
 
@@ -201,14 +201,16 @@ def _outcome_of_file(model: Any, args: list[Any], dynamic: Any, expected: list[l
     return "right", ""
 
 
-def _outcome_of_compile(model: Any, args: list[Any], expected: list[list[Any]]) -> tuple[str, str]:
+def _outcome_of_compile(model: Any, args: list[Any], axes: Any, expected: list[list[Any]]) -> tuple[str, str]:
     import torch
 
     torch._dynamo.reset()
     options = {"exec_mode": "bytecode", "target": "bytecode"}
-    compiled = torch.compile(model, backend="relvm", dynamic=True, options=options)
+    compiled = torch.compile(model, backend="relvm", options=options)
     for number, each in enumerate(args):
         try:
+            for tensor, dynamic in zip(each, axes, strict=True):
+                torch._dynamo.maybe_mark_dynamic(tensor, list(dynamic))
             found = compiled(*each)
         except Exception as error:
             cause = getattr(error, "inner_exception", error)

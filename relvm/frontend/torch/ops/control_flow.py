@@ -12,7 +12,7 @@ from relvm.frontend.torch.element_types import dtype_of_scalar_type
 from relvm.frontend.torch.ops.shapes import concatenated, selected, sliced
 from relvm.frontend.torch.program import Graph
 from relvm.frontend.torch.registry import Node, converter_for, converts, reason_for_refusal, refuses, shape_of
-from relvm.ir.dtypes import BOOL, F64, I64
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, TupleItem, prim
 from relvm.ir.symbolic import AnyDim, Dim, dim_op
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
@@ -355,18 +355,11 @@ def _assert_scalar(node: Node, self: Any, assert_msg: str = "assertion failed") 
 def check_true(node: Node, value: Any, message: str) -> None:
     """Check at run time that a scalar is true."""
     value = _as_value(value)
-    assert isinstance(value.type, PrimType)
     if isinstance(value, Prim):
         if not value.value:
             raise RelvmFormatError(f"the assertion is always false: {message}")
         return
-    if value.type.dtype == F64:
-        value = node.emit(PrimCall("bool", (value,)))
-    if value.type.dtype == BOOL:
-        value = node.emit(PrimCall("i64", (value,)))
-    dim = node.importer.new_dim("holds", signed=True)
-    node.importer.builder.match_cast(value, PrimType(I64, dim))
-    node.importer.require("at_most", 1, dim, message.replace("{", "(").replace("}", ")") + " (expected {}, got {})")
+    node.importer.require_true(value, message)
 
 
 @converts("sym_constrain_range", "sym_constrain_range_for_size")
