@@ -101,6 +101,30 @@ def sizes_that_are_computed_as_floats(x: Any) -> Any:
     return torch.arange(half).view(1, half) + torch.zeros(half), x[:half].view(half, 3).sum(-1) + torch.arange(half)
 
 
+ENCODER = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=True, activation="gelu").eval()
+PADDED = torch.tensor([[False, False, True, True], [False, False, False, False]])
+
+
+@case((torch.randn(2, 4, 16), PADDED))
+def an_encoder_layer_in_inference(x: Any, padded: Any) -> Any:
+    attention = ENCODER.self_attn
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(4)
+    with torch.no_grad():
+        masked = ENCODER(x, src_key_padding_mask=padded), ENCODER(x, src_mask=causal, is_causal=True)
+        return *masked, *attention(x, x, x, key_padding_mask=padded), attention(x, x, x, average_attn_weights=False)[1]
+
+
+@case((torch.tensor([[0.5, 1.5, 2.5, -3.3], [torch.inf, -torch.inf, 1e30, 0.1]]),))
+def simulated_quantization(x: Any) -> Any:
+    tensor, channel = torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine
+    scales, zeros = torch.tensor([0.1, 0.2, 0.5, 1]), torch.arange(4, dtype=torch.int32)
+    return (
+        tensor(x, 1.0, 3, 0, 255),
+        tensor(x, scales[1], zeros[2], -8, 7),
+        channel(x.clamp(-99, 99), scales, zeros, 1, -8, 7),
+    )
+
+
 @case((X, X * 2))
 def updates(x: Any, y: Any) -> Any:
     x.add_(1)

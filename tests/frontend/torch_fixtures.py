@@ -1,4 +1,4 @@
-"""Write the exported programs in tests/frontend/pt2, with inputs and the results of PyTorch.  This needs torch.
+"""Write the exported programs in tests/frontend/pt2, with inputs and results.  This needs torch and torchvision.
 
 Run `python -P tests/frontend/torch_fixtures.py` after a change of a program.  `NAME.pt2` is the program as
 torch.export.export returns it, and `NAME.core.pt2` the same program after run_decompositions().  `NAME.npz` contains
@@ -352,6 +352,30 @@ class Distinct(nn.Module):
         )
 
 
+class Regions(nn.Module):
+    """Boxes that do not overlap, and their regions of an image."""
+
+    def forward(self, image, regions):
+        import torchvision
+
+        kept = torchvision.ops.nms(regions[:, 1:], regions[:, 3], 0.3)
+        return (
+            kept,
+            torchvision.ops.roi_align(image, regions[kept], (3, 2), 0.5, aligned=True),
+            torchvision.ops.roi_align(image, regions, (2, 2), sampling_ratio=2),
+            torchvision.ops.roi_pool(image, regions, (2, 3), 0.5),
+        )
+
+
+def _regions(batch: int, count: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    def make(g: torch.Generator) -> tuple[torch.Tensor, ...]:
+        corners, sides = torch.rand(count, 2, generator=g) * 12 - 2, torch.rand(count, 2, generator=g) * 9
+        number = torch.randint(0, batch, (count, 1), generator=g).float()
+        return torch.randn(batch, 2, 9, 11, generator=g), torch.cat([number, corners, corners + sides], 1)
+
+    return make
+
+
 class Factored(nn.Module):
     """Linear systems whose matrices are decomposed before they are used, and histograms."""
 
@@ -455,6 +479,7 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
         [_distinct([2, 0, 5], 3), _distinct([1, 3], 0), _distinct([9], 1)],
         ({0: Dim.AUTO}, {0: Dim.AUTO}, None),
     ),
+    "regions": (Regions(), [_regions(2, 7), _regions(3, 20)], ({0: Dim.AUTO}, {0: Dim.AUTO})),
     "factored": (Factored(), [_batch((2, 4, 4), (2, 4, 3))], None),
     "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
