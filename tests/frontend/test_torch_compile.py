@@ -47,6 +47,20 @@ def test_recurrent_modules_with_allow_rnn(kind: str) -> None:
     torch.testing.assert_close(found, expected)
 
 
+def test_a_view_whose_size_depends_on_a_tensor_that_is_no_output() -> None:
+    def pairs(x: Any) -> Any:
+        count = x.nonzero().shape[0]
+        flat = torch.arange(2 * count) * 2
+        return flat, flat.view(count, 2)
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        function = torch.compile(pairs, backend="relvm", options=OPTIONS, fullgraph=True)
+        for x in (torch.tensor([1.0, 0, 2]), torch.tensor([0.0, 0, 4, 5, 6])):
+            flat, view = function(x)
+            torch.testing.assert_close((flat, view), pairs(x))
+            assert view.data_ptr() == flat.data_ptr()
+
+
 # ---- functions beside eager mode ----
 
 Case = tuple[Callable[..., Any], list[tuple[Any, ...]]]
@@ -79,6 +93,36 @@ def conjugate_argument(x: Any) -> Any:
 @case((X,), (torch.randn(5, 4),), (torch.randn(7, 4),))
 def dynamic_sizes(x: Any) -> Any:
     return x.view(-1) * 2, x.shape[0], x.reshape(2, -1), x.sum() / x.size(0), x.size(0) * 2
+
+
+@case((torch.randn(7, 3),), (torch.randn(10, 3),), (torch.randn(13, 3),))
+def sizes_that_are_computed_as_floats(x: Any) -> Any:
+    half = int(x.shape[0] * 0.5)
+    return torch.arange(half).view(1, half) + torch.zeros(half), x[:half].view(half, 3).sum(-1) + torch.arange(half)
+
+
+ENCODER = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=True, activation="gelu").eval()
+PADDED = torch.tensor([[False, False, True, True], [False, False, False, False]])
+
+
+@case((torch.randn(2, 4, 16), PADDED))
+def an_encoder_layer_in_inference(x: Any, padded: Any) -> Any:
+    attention = ENCODER.self_attn
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(4)
+    with torch.no_grad():
+        masked = ENCODER(x, src_key_padding_mask=padded), ENCODER(x, src_mask=causal, is_causal=True)
+        return *masked, *attention(x, x, x, key_padding_mask=padded), attention(x, x, x, average_attn_weights=False)[1]
+
+
+@case((torch.tensor([[0.5, 1.5, 2.5, -3.3], [torch.inf, -torch.inf, 1e30, 0.1]]),))
+def simulated_quantization(x: Any) -> Any:
+    tensor, channel = torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine
+    scales, zeros = torch.tensor([0.1, 0.2, 0.5, 1]), torch.arange(4, dtype=torch.int32)
+    return (
+        tensor(x, 1.0, 3, 0, 255),
+        tensor(x, scales[1], zeros[2], -8, 7),
+        channel(x.clamp(-99, 99), scales, zeros, 1, -8, 7),
+    )
 
 
 @case((X, X * 2))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from relvm.frontend.torch.guards import claim_of_guard, shown_guard
+from relvm.frontend.torch.guards import claim_of_guard, shown_guard, value_of_guard
 from relvm.frontend.torch.sizes import seems_one
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import DimValue, Expr, Prim, Var
 from relvm.ir.symbolic import AnyDim, dim_var
+from relvm.ir.types import PrimType
 
 N, M = dim_var("n"), dim_var("m")
 SIZES = {"x": (N, 3), "pair_a": (M,)}
@@ -49,6 +52,43 @@ def size_of(name: str, axis: int) -> AnyDim | None:
 )
 def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim] | None) -> None:
     assert claim_of_guard(text, size_of) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("math.trunc(0.5*torch.sym_float(L['x'].size()[0])) == 3", "Eq(TruncToInt(Mul(0.5, ToFloat(n))), 3)"),
+        (
+            "torch._sym_sqrt(L['x'].size()[0]) / 2 < -1.5",
+            "StrictLessThan(FloatTrueDiv(OpaqueUnaryFn_sqrt(n), 2), Mul(-1, 1.5))",
+        ),
+        ("L['x'].size()[1] ** 0.5 >= math.floor(2.5)", "GreaterThan(FloatPow(3, 0.5), FloorToInt(2.5))"),
+        ("L['x'].size()[0] * 0.5 != 3", None),  # excludes a size only
+        ("L['x'].stride()[0] * 0.5 == 1", None),
+        ("__import__('os').getpid() * 0.5 == 1", None),
+        ("math.trunc(0.5*torch.sym_float(L['y'].size()[0])) == 3", None),
+        ("(L['x'].size()[0] % 2) == 0", None),  # a claim
+        ("0.5 < L['x'].size()[0] < 3", None),
+        ("1e400 * L['x'].size()[0] == 1", None),
+        ("0.5*" * 900 + "(" * 900 + "1", None),
+    ],
+)
+def test_the_value_of_a_condition_with_floats(text: str, expected: str | None) -> None:
+    def call(name: str, values: list[Expr]) -> Expr:
+        return Var(f"{name}({', '.join(map(shown, values))})", type=PrimType(F64))
+
+    def shown(value: Expr) -> str:
+        match value:
+            case Var(name=name):
+                return name
+            case Prim(value=number):
+                return str(number)
+            case DimValue(dim=dim):
+                return str(dim)
+        raise AssertionError(value)
+
+    found = value_of_guard(text, size_of, call)
+    assert (None if found is None else shown(found)) == expected
 
 
 def test_functions_of_sizes() -> None:

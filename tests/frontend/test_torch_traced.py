@@ -253,3 +253,44 @@ def test_conditions_on_sizes_are_checked() -> None:
     for sizes, message in (((5, 6), r"% 2\) == 0; got 1 and 0"), ((4, 9), "got 9 and 8")):
         with pytest.raises(RelvmShapeError, match=message):
             run(imported, *map(torch.zeros, sizes))
+
+
+def test_graphs_that_are_called() -> None:
+    from torch._higher_order_ops import invoke_quant_packed
+    from torch._higher_order_ops.flex_gemm import flex_gemm
+
+    x, y = torch.randn(3, 4), torch.randn(4, 5)
+    expect_as_torch(lambda x, y: flex_gemm(torch.mm, (x, y), lambda product: (product + 1).relu()), x, y)
+    expect_as_torch(lambda x: invoke_quant_packed(lambda x: (x.sin(),), x)[0] * 2, x)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_a_search_among_numbers_and_nan(right: bool) -> None:
+    bounds = torch.tensor([1, 2, 2, torch.nan, torch.nan])
+    values = torch.tensor([[2, torch.nan, 0], [5, 1, torch.inf]])
+    expect_as_torch(lambda bounds, values: torch.searchsorted(bounds, values, right=right), bounds, values)
+    expect_as_torch(lambda bounds, values: torch.bucketize(values, bounds, right=right), bounds, values)
+
+
+def test_the_lengths_of_segments_are_checked() -> None:
+    imported = from_torch(
+        lambda x, lengths: torch.segment_reduce(x, "sum", lengths=lengths), (torch.ones(5), torch.tensor([2, 3]))
+    )
+    np.testing.assert_array_equal(run(imported, torch.ones(5), torch.tensor([5, 0]))[0], [5, 0])
+    for wrong in ([2, 2], [6, -1]):
+        with pytest.raises(RelvmShapeError, match="lengths that are not negative and add up"):
+            run(imported, torch.ones(5), torch.tensor(wrong))
+
+
+def test_conditions_on_floats_of_sizes_are_checked() -> None:
+    class Half(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x[: int(x.shape[0] * 0.5)] * (2 if x.shape[0] ** 0.5 > 2 else 3)
+
+    auto = torch.export.Dim.AUTO
+    imported = from_torch(Half(), (torch.zeros(7),), dynamic_shapes={"x": {0: auto}})
+    np.testing.assert_array_equal(run(imported, torch.ones(6))[0], [2, 2, 2])
+    with pytest.raises(
+        RelvmShapeError, match=r"exported for sizes with math\.trunc\(0\.5\*torch\.sym_float\(x\.size\(0\)"
+    ):
+        run(imported, torch.ones(9))

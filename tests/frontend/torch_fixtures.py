@@ -1,4 +1,4 @@
-"""Write the exported programs in tests/frontend/pt2, with inputs and the results of PyTorch.  This needs torch.
+"""Write the exported programs in tests/frontend/pt2, with inputs and results.  This needs torch and torchvision.
 
 Run `python -P tests/frontend/torch_fixtures.py` after a change of a program.  `NAME.pt2` is the program as
 torch.export.export returns it, and `NAME.core.pt2` the same program after run_decompositions().  `NAME.npz` contains
@@ -329,6 +329,75 @@ class Bags(nn.Module):
         )
 
 
+class Distinct(nn.Module):
+    """Distinct elements and rows, a search, segments, parts of floats, and all states of a loop."""
+
+    def forward(self, x, lengths, count):
+        rows = x.round()
+        values, place, counts = torch.unique(rows, return_inverse=True, return_counts=True)
+        edges = torch.cat([values, torch.full((1,), torch.nan)])
+        states = torch._higher_order_ops.while_loop_stack_output(
+            lambda i, y: i > 0, lambda i, y: (i - 1, y / 2), (count, x), ()
+        )
+        return (
+            *(values, place, counts),
+            *torch.unique(rows, dim=0, return_inverse=True, return_counts=True),
+            *torch.unique_consecutive(rows[:, 0].sort()[0], return_inverse=True, return_counts=True),
+            torch.searchsorted(edges, x / 0.5),
+            torch.bucketize(x.log(), edges, right=True),
+            *(torch.segment_reduce(x, kind, lengths=lengths) for kind in ("sum", "mean", "max", "min", "prod")),
+            torch.segment_reduce(x, "mean", lengths=lengths, initial=2.0),
+            *torch.frexp(x * torch.tensor([1e-39, 3.0])),
+            *states,
+        )
+
+
+class Regions(nn.Module):
+    """Boxes that do not overlap, and their regions of an image."""
+
+    def forward(self, image, regions):
+        import torchvision
+
+        kept = torchvision.ops.nms(regions[:, 1:], regions[:, 3], 0.3)
+        return (
+            kept,
+            torchvision.ops.roi_align(image, regions[kept], (3, 2), 0.5, aligned=True),
+            torchvision.ops.roi_align(image, regions, (2, 2), sampling_ratio=2),
+            torchvision.ops.roi_pool(image, regions, (2, 3), 0.5),
+        )
+
+
+def _regions(batch: int, count: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    def make(g: torch.Generator) -> tuple[torch.Tensor, ...]:
+        corners, sides = torch.rand(count, 2, generator=g) * 12 - 2, torch.rand(count, 2, generator=g) * 9
+        number = torch.randint(0, batch, (count, 1), generator=g).float()
+        return torch.randn(batch, 2, 9, 11, generator=g), torch.cat([number, corners, corners + sides], 1)
+
+    return make
+
+
+class Factored(nn.Module):
+    """Linear systems whose matrices are decomposed before they are used, and histograms."""
+
+    def forward(self, square, right):
+        lu, pivots = torch.linalg.lu_factor(square)
+        edges = torch.tensor([-1.0, -0.5, 0.25, 2.0])
+        return (
+            *torch.lu_unpack(lu, pivots),
+            torch.lu_solve(right, lu, pivots),
+            torch.linalg.lu_solve(lu, pivots, right.mT, left=False),
+            torch.linalg.lu_solve(lu, pivots, right, adjoint=True),
+            torch.linalg.solve(square, right.mT, left=False),
+            *torch.histogram(square, 5),
+            *torch.histogram(square, edges, weight=square.abs(), density=True),
+            torch.histogramdd(square[..., :2], [2, 3], range=[-1.0, 1, -2, 2]).hist,
+        )
+
+
+def _distinct(lengths: list[int], count: int) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
+    return lambda g: (torch.randn(sum(lengths), 2, generator=g), torch.tensor(lengths), torch.tensor(count))
+
+
 def _bags(n: int, starts: list[int]) -> Callable[[torch.Generator], tuple[torch.Tensor, ...]]:
     return lambda g: (torch.randint(0, 9, (n,), generator=g), torch.tensor(starts), torch.rand(n, generator=g))
 
@@ -405,6 +474,13 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
     ),
     "strides": (Strides(), [_batch((4, 6)), _batch((5, 8))], ({0: Dim.AUTO, 1: Dim.AUTO},)),
     "bags": (Bags(), [_bags(17, [0, 3, 3, 10]), _bags(20, [0, 1, 20])], ({0: Dim.AUTO}, {0: Dim.AUTO}, {0: Dim.AUTO})),
+    "distinct": (
+        Distinct(),
+        [_distinct([2, 0, 5], 3), _distinct([1, 3], 0), _distinct([9], 1)],
+        ({0: Dim.AUTO}, {0: Dim.AUTO}, None),
+    ),
+    "regions": (Regions(), [_regions(2, 7), _regions(3, 20)], ({0: Dim.AUTO}, {0: Dim.AUTO})),
+    "factored": (Factored(), [_batch((2, 4, 4), (2, 4, 3))], None),
     "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
 

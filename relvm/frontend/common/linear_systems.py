@@ -18,7 +18,7 @@ from relvm.frontend.common.kernel_numbers import (
     squared,
     store,
 )
-from relvm.frontend.common.kernel_parts import buffers, copy, larger, loops, size
+from relvm.frontend.common.kernel_parts import buffers, copy, index_of, larger, loops, size
 from relvm.ir.dtypes import I64
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Scalar, select
@@ -402,6 +402,33 @@ def lu_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:
                     store(k, lu, at, difference(load(lu, at), product(k, factor, load(lu, (*place, i, j)))))
         k.store(signs, tuple(place), sign)
     return KernelDef(name, tuple(a), (*lu, pivots, order, signs), k.finish())
+
+
+def exchanges_kernel(name: str, pivots: TensorType, order: TensorType) -> KernelDef:
+    """Return the kernel that computes the order of the rows of matrices after exchanges.
+
+    Its result is the third one of `lu_kernel`.
+
+    pivots: the type of the exchanges: the number of the row with which each row is exchanged, counted from 1.
+    order: the type of the result.
+
+    Notes
+    -----
+    Source: LAPACK, laswp.
+    """
+    k = KernelBuilder()
+    exchanges = buffers("pivots", [pivots])[0]
+    out = buffers("order", [order], is_output=True)[0]
+    rows = size(out.shape[-1])
+    with loops(k, out.shape[:-1]) as place:
+        with k.loop(rows, name="row") as row:
+            k.store(out, (*place, row), row)
+        with k.loop(size(exchanges.shape[-1]), name="step") as step:
+            other = k.let("other", index_of(exchanges[(*place, step)]) - 1)
+            kept = k.let("kept", out[(*place, step)])
+            k.store(out, (*place, step), out[(*place, other)])
+            k.store(out, (*place, other), kept)
+    return KernelDef(name, (exchanges,), (out,), k.finish())
 
 
 def tridiagonal_solve_kernel(

@@ -10,11 +10,11 @@ from typing import Any
 import relvm.ops as ops
 from relvm.frontend.common.node_context import ModuleContext
 from relvm.frontend.torch.program import Graph, GraphNode, Program
-from relvm.ir.dtypes import F32, DType
-from relvm.ir.expr import BuiltinCall, Constant, DimValue, Expr, String
+from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
+from relvm.ir.expr import BuiltinCall, Constant, DimValue, Expr, PrimCall, String, prim
 from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, dim_var
-from relvm.ir.types import VOID
+from relvm.ir.types import VOID, PrimType
 
 _LARGEST_F8 = 448.0  # of float8_e4m3fn
 
@@ -93,6 +93,16 @@ class ImportContext(ModuleContext):
         if claim.needs_check():
             args = (DimValue(left), DimValue(right), String(claim.message))
             self.builder.emit(BuiltinCall(f"check_{relation}", args, type=VOID))
+
+    def require_true(self, value: Expr, message: str) -> None:
+        """Check a scalar that is not a constant at run time: it must be true, or must not be 0."""
+        assert isinstance(value.type, PrimType)
+        if value.type.dtype != BOOL:
+            zero = prim(0.0 if value.type.dtype == F64 else 0)
+            value = self.emit(PrimCall("ne", (value, zero)))
+        dim = self.new_dim("holds", signed=True)
+        self.builder.match_cast(self.emit(PrimCall("i64", (value,))), PrimType(I64, dim))
+        self.require("at_most", 1, dim, message.replace("{", "(").replace("}", ")") + " (expected {}, got {})")
 
     def new_dim(self, stem: str, *, signed: bool = False) -> AnyDim:
         """Return a new dimension variable."""

@@ -49,7 +49,7 @@ def plan_outputs(graph_module: Any) -> OutputPlan:
     Raises
     ------
     RelvmUnsupportedError
-        The size of a view depends on a tensor that is not an output.
+        A view depends on a tensor that is not an output.
     """
     import torch
 
@@ -75,7 +75,7 @@ def plan_outputs(graph_module: Any) -> OutputPlan:
             outputs.append((0, own[node]))
         else:
             outputs.append((1, len(found)))
-            found.append(_copied(node, views, copies))
+            found.append(_copied(node, views, copies, own))
     views.output(tuple(found))
     orders = tuple(_order(node) for node in own)
     end.args = (tuple(map(_permuted, own, orders)),)
@@ -95,19 +95,46 @@ def _view_root(node: Any) -> Any:
     return node
 
 
-def _copied(node: Any, graph: Any, copies: dict[Any, Any]) -> Any:
-    """Copy a node, and the nodes on which it depends, to a graph.   copies: the nodes that have been copied."""
-    import torch
+def _copied(node: Any, graph: Any, copies: dict[Any, Any], own: dict[Any, int]) -> Any:
+    """Copy a node, and the nodes on which it depends, to a graph.
 
+    A size that depends on a tensor that is no output becomes a result of the program.
+
+    copies: the nodes that have been copied.   own: the position of each result of the program.
+    """
     if node not in copies:
-        is_size = isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int)
-        is_view = node.target is operator.getitem or getattr(node.target, "is_view", False)
-        if node.op != "call_function" or not (is_size or is_view):
+        if _is_size(node) and not _can_be_copied(node, copies, {}):
+            own[node] = len(own)
+            copies[node] = graph.placeholder(node.name)
+            return copies[node]
+        if not _is_step(node):
             raise RelvmUnsupportedError(f"the output is a view whose size depends on {node.name}, which is no output")
         for source in node.all_input_nodes:
-            _copied(source, graph, copies)
+            _copied(source, graph, copies, own)
         copies[node] = graph.node_copy(node, copies.__getitem__)
     return copies[node]
+
+
+def _can_be_copied(node: Any, copies: dict[Any, Any], known: dict[Any, bool]) -> bool:
+    """Return whether a node depends only on copied nodes.   known: the nodes for which this has been found out."""
+    if node in copies:
+        return True
+    if node not in known:
+        sources = node.all_input_nodes
+        known[node] = _is_step(node) and all(_can_be_copied(source, copies, known) for source in sources)
+    return known[node]
+
+
+def _is_size(node: Any) -> bool:
+    import torch
+
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int)
+
+
+def _is_step(node: Any) -> bool:
+    """Return whether a node computes a size or a view."""
+    is_view = node.target is operator.getitem or getattr(node.target, "is_view", False)
+    return node.op == "call_function" and (_is_size(node) or is_view)
 
 
 def _order(node: Any) -> tuple[int, ...] | None:

@@ -1,7 +1,7 @@
 """Conditions on sizes that PyTorch found while it traced a program, such as `(L['x'].size()[0] % 2) == 0`.
 
 The text is parsed as a Python expression and never evaluated.  Conditions that contain anything else than sizes,
-integers and their arithmetic are ignored, as are those that only exclude a size (`!=`), and lower bounds of up to 2,
+numbers and their arithmetic are ignored, as are those that only exclude a size (`!=`), and lower bounds of up to 2,
 which PyTorch assumes for tracing only.
 """
 
@@ -11,8 +11,9 @@ import ast
 import re
 from collections.abc import Callable
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.torch.limits import MAX_GUARD
+from relvm.ir.expr import DimValue, Expr, prim
 from relvm.ir.symbolic import AnyDim, ComplexDimError, dim_op
 
 # The size of an axis of an input with a name, or None if there is none.
@@ -20,6 +21,17 @@ SizeOf = Callable[[str, int], AnyDim | None]
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floordiv", ast.Mod: "mod"}
 _FUNCTIONS = {"sym_max": "max", "sym_min": "min"}
+# The names in size_expressions.py and scalar_values.py.
+_SCALAR_OPERATORS: dict[type, str] = {
+    **{ast.Add: "Add", ast.Mult: "Mul", ast.FloorDiv: "FloorDiv", ast.Mod: "Mod", ast.Div: "FloatTrueDiv"},
+    ast.Pow: "FloatPow",
+}
+_SCALAR_FUNCTIONS = {
+    **{"trunc": "TruncToInt", "floor": "FloorToInt", "ceil": "CeilToInt", "sym_float": "ToFloat"},
+    **{"_sym_sqrt": "OpaqueUnaryFn_sqrt", "sym_max": "Max", "sym_min": "Min"},
+}
+_RELATIONS: dict[type, str] = {ast.Eq: "Eq", ast.Lt: "StrictLessThan", ast.LtE: "LessThan"}
+_RELATIONS |= {ast.Gt: "StrictGreaterThan", ast.GtE: "GreaterThan"}
 _SMALLEST_CHECKED = 2
 _LIMIT = 1 << 32  # of numbers in conditions
 
@@ -52,6 +64,56 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
     if isinstance(claim[0], int) and claim[0] <= _SMALLEST_CHECKED:
         return None
     return "at_most", *claim
+
+
+def value_of_guard(text: str, size_of: SizeOf, call: Callable[[str, list[Expr]], Expr]) -> Expr | None:
+    """Return the truth of a condition that `claim_of_guard` ignores, as a bool scalar, or None if it is ignored.
+
+    call: a function that emits a call of a function of sympy.
+    """
+    if len(text) > MAX_GUARD:
+        return None
+    try:
+        body = ast.parse(text, mode="eval").body
+        match body:
+            case ast.Compare(ops=[ast.Eq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) if _has_floats(body):
+                return _value(body, size_of, call)
+    except (MemoryError, RecursionError, RelvmTypeError, RelvmUnsupportedError, SyntaxError, ValueError):
+        pass
+    return None
+
+
+def _has_floats(node: ast.expr) -> bool:
+    """Return whether a condition has numbers that are not integers, so that it is not one of sizes only."""
+    return any(
+        isinstance(each, ast.Div | ast.Pow)
+        or (isinstance(each, ast.Constant) and isinstance(each.value, float))
+        or (isinstance(each, ast.Attribute) and each.attr in ("_sym_sqrt", "sym_float"))
+        for each in ast.walk(node)
+    )
+
+
+def _value(node: ast.expr, size_of: SizeOf, call: Callable[[str, list[Expr]], Expr]) -> Expr:
+    """Return the value of an expression as a scalar.   Raise RelvmUnsupportedError if it contains anything unknown."""
+
+    def value(operand: ast.expr) -> Expr:
+        return _value(operand, size_of, call)
+
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool) and abs(number) < _LIMIT:
+            return prim(number)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return call("Mul", [prim(-1), value(operand)])
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return call("Add", [value(left), call("Mul", [prim(-1), value(right)])])
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SCALAR_OPERATORS:
+            return call(_SCALAR_OPERATORS[type(operator)], [value(left), value(right)])
+        case ast.Compare(left=left, ops=[relation], comparators=[right]):
+            return call(_RELATIONS[type(relation)], [value(left), value(right)])
+        case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _SCALAR_FUNCTIONS:
+            return call(_SCALAR_FUNCTIONS[name], [value(arg) for arg in args])
+    size = _size(node, size_of)
+    return prim(size) if isinstance(size, int) else DimValue(size)
 
 
 def shown_guard(text: str) -> str:

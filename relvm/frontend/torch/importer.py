@@ -35,7 +35,7 @@ from relvm.frontend.torch.aliases import TensorValue, new_tensor, view_of, write
 from relvm.frontend.torch.complex_numbers import complex_converter, has_complex_numbers, is_complex_tensor
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.guards import claim_of_guard, shown_guard
+from relvm.frontend.torch.guards import claim_of_guard, shown_guard, value_of_guard
 from relvm.frontend.torch.program import Argument, Graph, GraphNode, Program, expect_fields, expect_union
 from relvm.frontend.torch.read_program import read_program
 from relvm.frontend.torch.registry import (
@@ -50,12 +50,12 @@ from relvm.frontend.torch.registry import (
     tensor_names,
     view_kind,
 )
-from relvm.frontend.torch.scalar_values import ScalarValue
+from relvm.frontend.torch.scalar_values import ScalarValue, call_function
 from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
 from relvm.frontend.torch.sizes import SizeContext, identifier, seems_one
 from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, DimValue, Expr, Module, Shape, Tuple, constant, prim
+from relvm.ir.expr import Constant, DimValue, Expr, Module, Prim, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim, Dim
 from relvm.ir.types import PrimType, TensorType, Type
 
@@ -273,9 +273,14 @@ class Importer(SizeContext):
 
         for guard in self.program.guards:
             claim = claim_of_guard(guard, size_of)
+            message = f"the program was exported for sizes with {shortened(shown_guard(guard))}"
             if claim is not None:
-                text = shown_guard(guard).replace("{", "{{").replace("}", "}}")
-                self.require(*claim, f"the program was exported for sizes with {shortened(text)}; got {{}} and {{}}")
+                text = message.replace("{", "{{").replace("}", "}}")
+                self.require(*claim, f"{text}; got {{}} and {{}}")
+                continue
+            value = value_of_guard(guard, size_of, lambda name, values: call_function(self, name, values))
+            if value is not None and not isinstance(value, Prim):
+                self.require_true(value, message)
 
     def _weight(self, path: str) -> Expr | None:
         """Return a parameter, buffer or constant of the program, or None if it cannot be read."""
@@ -685,6 +690,8 @@ class Importer(SizeContext):
                 return content.get("type")
             case "as_memory_format" | "as_layout":
                 return content
+            case "as_string_to_argument":
+                return {name: self._value(each, scope) for name, each in content.items()}
             case "as_complex":
                 return complex(content["real"], content["imag"])
             case "as_operator":
@@ -709,7 +716,7 @@ class Importer(SizeContext):
         is_asserted = self.node is not None and self.node.target.endswith("._assert_scalar.default")
         if is_asserted and not self._storage_offsets.isdisjoint(symbols_of(value.call)):
             return True  # PyTorch asserts that positions of views in memory, which relvm does not have, are valid
-        return value.compute(self)
+        return self.computed_size(value) if value.kind == "as_sym_int" else value.compute(self)
 
     def _lookup(self, name: str, scope: _Scope) -> Expr:
         if name not in scope.values:
@@ -810,6 +817,8 @@ def _argument_names(argument: Argument) -> Iterable[str]:
     ((kind, content),) = argument.items()
     if kind in _SCALARS:
         return [content["as_name"]] if "as_name" in content else []
+    if kind == "as_string_to_argument":
+        return [name for each in content.values() for name in _argument_names(each)]
     return tensor_names(argument)
 
 

@@ -259,6 +259,14 @@ class GraphReader:
         if kind == "as_graph":
             name, graph = expect_fields(what, content, name=str, graph=dict)
             return {kind: (name, self.graph(graph))}
+        if kind == "as_string_to_argument":
+            expect_fields(what, content)
+            self._depth += 1
+            if self._depth > MAX_GRAPH_DEPTH:
+                raise RelvmFormatError(f"{what}: arguments are nested deeper than {MAX_GRAPH_DEPTH} levels")
+            found = {name: self._argument(what, each) for name, each in content.items()}
+            self._depth -= 1
+            return {kind: found}
         if kind in _CHECKS and not _CHECKS[kind](content):
             raise RelvmFormatError(f"{what}: {kind} is {shortened(repr(content))}")
         return {kind: content}

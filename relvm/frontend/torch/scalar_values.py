@@ -52,18 +52,23 @@ def compute_scalar(importer: Emitter, call: Call) -> Expr:
             raise RelvmUnsupportedError(f"the symbol {shortened(symbol)} has no value here")
         return DimValue(size)
 
-    def emit(function: str, *args: Expr) -> Expr:
-        return importer.builder.emit(PrimCall(function, args))
-
     def function(name: str, args: list[Any]) -> Expr:
         if name in ("Integer", "Float", "Rational", "Zero", "One", "NegativeOne", "Half"):
             return _literal(name, args)
         if name in ("true", "BooleanTrue", "false", "BooleanFalse"):
             return prim(name in ("true", "BooleanTrue"))
         values = [prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args]
-        return _call(emit, importer, name, values)
+        return call_function(importer, name, values)
 
     return fold(call, leaf, function)
+
+
+def call_function(importer: Emitter, name: str, values: list[Expr]) -> Expr:
+    """Return the value of a function of sympy, such as Add, for scalars.
+
+    The errors are those of `ScalarValue.compute`.
+    """
+    return _call(lambda function, *args: importer.builder.emit(PrimCall(function, args)), importer, name, values)
 
 
 def _literal(name: str, args: list[Any]) -> Prim:

@@ -10,10 +10,12 @@ from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedE
 from relvm.frontend.torch.context import ImportContext
 from relvm.frontend.torch.element_types import is_complex
 from relvm.frontend.torch.program import Graph, Program, expect_union
-from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
+from relvm.frontend.torch.scalar_values import ScalarValue
+from relvm.frontend.torch.size_expressions import Call, as_size, parse_expression, symbols_of
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, as_var, evaluate_with, is_never_negative, node_count
-from relvm.ir.types import ShapeType
+from relvm.ir.types import PrimType, ShapeType
 from relvm.ir.value_ranges import LOWER, UPPER
 
 _SMALLEST_CHECKED = 2  # a lower bound of 2 only states that the exporter assumed no size of 0 or 1
@@ -38,6 +40,7 @@ class SizeContext(ImportContext):
         self._symbols: dict[str, None] = {}  # those of parameters
         self.sizes: MutableMapping[str, AnyDim] = dict(self._fixed)
         self._short_sizes: dict[AnyDim, AnyDim] = {}  # a long expression -> the variable with its value
+        self._computed_sizes: dict[Call, AnyDim] = {}
         self._parameter_dims: list[tuple[Any, AnyDim, str]] = []
 
     def parameter_dim(self, size: Any, stem: str, *, signed: bool = False) -> AnyDim:
@@ -130,10 +133,11 @@ class SizeContext(ImportContext):
         kind, content = expect_union(f"{self.program.place}: a size", size)
         if kind == "as_int":
             return _plain_int(content)
+        call = parse_expression(content["expr_str"])
         try:
-            return self.short_size(as_size(parse_expression(content["expr_str"]), self.sizes))
+            return self.short_size(as_size(call, self.sizes))
         except (KeyError, RelvmUnsupportedError):
-            return None
+            return self._known_size(call)
 
     def short_size(self, size: AnyDim) -> AnyDim:
         """Return a variable whose value is `size` if this is a long expression, otherwise `size` itself.
@@ -149,6 +153,25 @@ class SizeContext(ImportContext):
             shape = self.builder.emit(Shape((size,)))
             self.builder.match_cast(shape, ShapeType((found,)), "size")
         return found
+
+    def computed_size(self, value: ScalarValue) -> AnyDim:
+        """Return a variable with the value of an integer that dimensions cannot express, such as a rounded quotient.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The expression contains a symbol without a value, or an unknown function.
+        """
+        found = self._known_size(value.call)
+        if found is None:
+            found = self._computed_sizes[value.call] = self.new_dim("size", signed=True)
+            self.builder.match_cast(value.compute(self), PrimType(I64, found))
+        return found
+
+    def _known_size(self, call: Call) -> AnyDim | None:
+        """Return the variable that `computed_size` returned for an expression, if it can be used here."""
+        found = self._computed_sizes.get(call)
+        return found if found is not None and as_var(found) in self.builder.known_dims() else None
 
     def new_symbol(self, size: Any) -> str:
         """Return the name of the symbol if a declared size is a single symbol, otherwise ""."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import relvm.ops as ops
+from relvm.frontend.common.runs import begins_of_runs
 from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, iota
 from relvm.frontend.onnx.ops.gather_scatter_topk import find_true
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, shaped_input
-from relvm.ir.dtypes import I64, U8
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 
@@ -27,7 +28,7 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
     rows = front.reshape(size, product(others))
     order = rows.apply(ops.lexsort_rows)
-    starts, run, count = _find_runs(node, rows.apply(ops.gather, order, axis=0), size)
+    starts, run, count = _find_runs(node, rows.apply(ops.gather, order, axis=0))
     firsts = order.apply(ops.gather, starts, axis=0)
     ends = starts.apply(ops.concat, dims_as_tensor(node, [size]), axis=0)
     counts = ends.apply(ops.gather, iota(node, count) + 1, axis=0) - starts
@@ -40,21 +41,14 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     return x.apply(ops.gather, firsts, axis=axis).expr, firsts.expr, run_of.expr, counts.expr
 
 
-def _find_runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
+def _find_runs(node: OnnxNode, rows: TensorExpr) -> tuple[TensorExpr, TensorExpr, AnyDim]:
     """Find the runs of equal rows in a sorted matrix.  NaN equals NaN.
 
     Return the index of the first row of each run, the index of the run that each row belongs to, and the number of
     runs.
 
-    rows: the matrix.   size: the number of its rows.
+    rows: the matrix.
     """
-    here = iota(node, size)
-    before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
-    differs = rows.apply(ops.not_equal, before)
-    if rows.type.known_dtype.is_float:
-        numbers = rows.apply(ops.equal, rows).apply(ops.logical_or, before.apply(ops.equal, before))
-        differs = differs.apply(ops.logical_and, numbers)
-    changes = differs.cast(U8).apply(ops.max, axes=(1,)) > 0 if rows.shape[1] != 0 else here < 0
-    begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
+    begins = TensorExpr(node, begins_of_runs(node.emit, rows.expr, nan_equals_nan=True))
     starts, count = find_true(begins)
     return starts, begins.cast(I64).apply(ops.cumsum, axis=0) - 1, count

@@ -9,12 +9,12 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.control_flow import if_else, while_loop
 from relvm.frontend.torch.element_types import dtype_of_scalar_type
-from relvm.frontend.torch.ops.shapes import concatenated, selected
+from relvm.frontend.torch.ops.shapes import concatenated, selected, sliced
 from relvm.frontend.torch.program import Graph
 from relvm.frontend.torch.registry import Node, converter_for, converts, reason_for_refusal, refuses, shape_of
-from relvm.ir.dtypes import BOOL, F64, I64
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import DimValue, Expr, Prim, PrimCall, TupleItem, prim
-from relvm.ir.symbolic import AnyDim, Dim
+from relvm.ir.symbolic import AnyDim, Dim, dim_op
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 
 
@@ -143,6 +143,39 @@ def _while_loop(
     )
 
 
+@converts("higher_order.while_loop_stack_output")
+def _while_loop_stack_output(
+    node: Node, cond_graph: Graph, body_graph: Graph, carried: Any, additional: Any = ()
+) -> tuple[Expr, ...]:
+    """Becomes a tail-recursive function that stores its outputs in lists.  Without iterations, returns the inputs."""
+    others, state = _operands(additional), _operands(carried)
+    run, emit = node.importer.run_graph, node.importer.builder.emit
+    width = len(state)
+
+    def body(values: list[Any]) -> list[Any]:
+        following = [
+            node.importer.with_shape(value, shape_of(old))
+            for value, old in zip(run(body_graph, (*values[:width], *others)), state, strict=True)
+        ]
+        lists = [emit(ops.list_append(each, new)) for each, new in zip(values[width:], following, strict=True)]
+        return [*following, *lists]
+
+    found = _loop(
+        node,
+        [*state, *(node.emit(ops.make_list(each)) for each in state)],
+        lambda values: run(cond_graph, (*values[:width], *others))[0],
+        body,
+    )
+    # The first item of each list is an input, which is a result only if there was no iteration.
+    length = _as_size(node, emit(ops.list_length(found[width])))
+    count = dim_op("max", length - 1, 1)
+    results = []
+    for each, old in zip(found[width:], state, strict=True):
+        stacked = node.importer.with_shape(emit(ops.list_stack(each, axis=0)), (length, *shape_of(old)))
+        results.append(node.emit(sliced(node, stacked, 0, length - count, length)))
+    return tuple(results)
+
+
 def _element(node: Node, x: Expr, at: Expr, axis: int = 0) -> Expr:
     """Return the slice of x at the scalar position `at` along an axis."""
     shape = shape_of(x)
@@ -266,7 +299,20 @@ def _wrapped(node: Node, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     raise RelvmFormatError("expected a graph")
 
 
-@converts("higher_order.hints_wrapper", "higher_order.wrap", "higher_order.strict_mode")
+@converts("higher_order.flex_gemm")
+def _flex_gemm(
+    node: Node, gemm_op: str, body: Graph, gemm_args: Any, gemm_kwargs: Any = None, kernel_options: Any = None
+) -> tuple[Any, ...]:
+    """Imports the graph, which contains the matrix product, in place of the call."""
+    return tuple(node.importer.run_graph(body, _operands(gemm_args)))
+
+
+@converts(
+    "higher_order.hints_wrapper",
+    "higher_order.invoke_quant_packed",
+    "higher_order.strict_mode",
+    "higher_order.wrap",
+)
 def _called(node: Node, graph: Graph, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     flat = [each for arg in args for each in _operands(arg) if not isinstance(each, dict)]
     return tuple(node.importer.run_graph(graph, flat[: len(graph.inputs)]))
@@ -309,18 +355,11 @@ def _assert_scalar(node: Node, self: Any, assert_msg: str = "assertion failed") 
 def check_true(node: Node, value: Any, message: str) -> None:
     """Check at run time that a scalar is true."""
     value = _as_value(value)
-    assert isinstance(value.type, PrimType)
     if isinstance(value, Prim):
         if not value.value:
             raise RelvmFormatError(f"the assertion is always false: {message}")
         return
-    if value.type.dtype == F64:
-        value = node.emit(PrimCall("bool", (value,)))
-    if value.type.dtype == BOOL:
-        value = node.emit(PrimCall("i64", (value,)))
-    dim = node.importer.new_dim("holds", signed=True)
-    node.importer.builder.match_cast(value, PrimType(I64, dim))
-    node.importer.require("at_most", 1, dim, message.replace("{", "(").replace("}", ")") + " (expected {}, got {})")
+    node.importer.require_true(value, message)
 
 
 @converts("sym_constrain_range", "sym_constrain_range_for_size")
@@ -364,4 +403,9 @@ refuses(
 )
 refuses(
     "autograd inside the program is not supported", "higher_order.autograd_function_apply", "higher_order.checkpoint"
+)
+refuses(
+    "custom operators that change their arguments are not supported; replace them by operators of PyTorch",
+    "higher_order.auto_functionalized",
+    "higher_order.auto_functionalized_v2",
 )

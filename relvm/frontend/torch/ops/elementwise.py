@@ -12,7 +12,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.promotion import promoted_dtype
 from relvm.frontend.torch.registry import Node, converts
-from relvm.ir.dtypes import BOOL, F32, I64, DType
+from relvm.ir.dtypes import BOOL, F32, I32, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
 
@@ -713,6 +713,28 @@ def _nextafter(node: Node, self: Expr, other: Expr) -> Expr:
     result = ops.where(ops.equal(x, 0), from_zero, stepped)
     result = ops.where(ops.equal(x, y), y, result)
     return ops.where(ops.logical_or(is_nan(x), is_nan(y)), math.nan, result)
+
+
+@converts("frexp.Tensor")
+def _frexp(node: Node, self: Expr) -> tuple[Expr, Expr]:
+    """Returns 0 as the exponent of infinity and NaN."""
+    x = node.emit(node.wide(self))
+    dtype = x.known_element_type
+    name, mantissa_bits = f"i{dtype.bits}", np.finfo(dtype.numpy).nmant
+    bias = np.finfo(dtype.numpy).maxexp - 1
+    is_regular = node.emit(ops.logical_and(ops.is_finite(x), ops.not_equal(x, 0)))
+    # A subnormal number is multiplied by a power of 2 first.
+    small = node.emit(ops.less(ops.abs(x), float(np.finfo(dtype.numpy).smallest_normal)))
+    scaled = ops.where(small, ops.multiply(x, 2.0**mantissa_bits), x)
+    bits = node.emit(ops.bit_cast(scaled, to=name))
+    field = node.number(((1 << (dtype.bits - 1 - mantissa_bits)) - 1) << mantissa_bits, bits.known_element_type)
+    half = node.number((bias - 1) << mantissa_bits, bits.known_element_type)
+    mantissa = ops.bit_cast(ops.bitwise_or(ops.bitwise_and(bits, ops.bitwise_not(field)), half), to=dtype.name)
+    stored = ops.divide(ops.bitwise_and(bits, field), 1 << mantissa_bits)
+    shift = ops.multiply(ops.cast(small, to=name), mantissa_bits)
+    exponent = ops.cast(ops.subtract(ops.subtract(stored, bias - 1), shift), to="i32")
+    exponent = ops.where(is_regular, exponent, node.number(0, I32))
+    return ops.where(is_regular, mantissa, x), exponent
 
 
 def computed_dtype(*values: Any) -> DType:

@@ -534,39 +534,6 @@ def _repeat_elements(node: Node, self: Expr, repeats: Expr, dim: int | None = No
     return ops.gather(x, node.emit(_repeat_interleave(node, repeats)), axis=axis)
 
 
-@converts("bincount")
-def _bincount(node: Node, self: Expr, weights: Expr | None = None, minlength: AnyDim = 0) -> Expr:
-    x = node.cast(self, I64)
-    values = node.full(1, shape_of(x), I64) if weights is None else weights
-    most = node.number(minlength, I64)
-    if shape_of(x) != (0,):
-        most = node.emit(ops.maximum(ops.add(ops.max(x), 1), most))
-    count = as_dim(node, most)
-    zeros = node.full(0, (count,), values.known_element_type)
-    return scattered(node, zeros, 0, x, values, "add")
-
-
-@converts("histc")
-def _histc(node: Node, self: Expr, bins: AnyDim = 100, min: Any = 0, max: Any = 0) -> Expr:
-    """Counts elements in bins of equal width between `min` and `max`, or the extreme elements if both are equal."""
-    dtype = self.known_element_type
-    x = node.reshaped(node.emit(node.wide(self)), (product(shape_of(self)),))
-    if min == max and shape_of(x) != (0,):
-        low, high = node.emit(ops.min(x)), node.emit(ops.max(x))
-        apart = node.emit(ops.cast(ops.equal(low, high), to=x.known_element_type.name))
-        low, high = node.emit(ops.subtract(low, apart)), node.emit(ops.add(high, apart))
-    else:
-        low, high = (node.number(float(end), x.known_element_type) for end in (min, max))
-    inside = node.emit(ops.logical_and(ops.greater_equal(x, low), ops.less_equal(x, high)))
-    scaled = ops.multiply(ops.subtract(x, low), node.number(bins, x.known_element_type))
-    place = ops.where(inside, ops.divide(scaled, ops.subtract(high, low)), node.number(0, x.known_element_type))
-    last = node.number(bins, I64)
-    place = ops.minimum(node.cast(node.emit(place), I64), node.emit(ops.subtract(last, 1)))
-    counts = node.full(0, (bins,), x.known_element_type)
-    found = scattered(node, counts, 0, node.emit(place), node.cast(inside, x.known_element_type), "add")
-    return node.cast(node.emit(found), dtype)
-
-
 def as_dim(node: Node, x: Expr) -> AnyDim:
     """Return a new dimension variable whose value is the only element of x."""
     importer = node.importer

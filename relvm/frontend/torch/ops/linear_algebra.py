@@ -12,6 +12,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common.linear_systems import (
     TriangularSystem,
     cholesky_kernel,
+    exchanges_kernel,
     householder_kernel,
     householder_product_kernel,
     lu_kernel,
@@ -21,7 +22,7 @@ from relvm.frontend.torch.ops.control_flow import check_true
 from relvm.frontend.torch.ops.products import matmul
 from relvm.frontend.torch.ops.shapes import diagonal
 from relvm.frontend.torch.registry import Node, converts, known_int, refuses, shape_of
-from relvm.ir.dtypes import F64, I32, I64
+from relvm.ir.dtypes import F64, I32, I64, DType
 from relvm.ir.expr import Expr, Shape, Tuple
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.types import TensorType, TupleType
@@ -139,15 +140,40 @@ def _gathered_rows(node: Node, x: Expr, order: Expr) -> Expr:
     return node.emit(ops.gather_elements(x, node.broadcast(column, shape), axis=len(shape) - 2))
 
 
-def _solved(node: Node, lu: Expr, order: Expr, b: Expr) -> Expr:
-    """Return the solution of linear systems.   lu, order: the decomposition of their matrices (see `decomposed`)."""
+def _solved(node: Node, lu: Expr, order: Expr, b: Expr, *, left: bool = True, transposed: bool = False) -> Expr:
+    """Return the solution x of linear systems a x = b, or x a = b if not `left`.
+
+    lu, order: the decomposition of their matrices (see `decomposed`).
+    transposed: whether the matrices are transposed.
+    """
     from relvm.ir.type_rules import broadcast_dims
 
+    if not left:  # x a = b is the transpose of a^T x^T = b^T
+        found = _solved(node, lu, order, node.emit(_swapped(b)), transposed=not transposed)
+        return _swapped(node.emit(found))
     batch = broadcast_dims("solve", (shape_of(lu)[:-2], shape_of(b)[:-2]))
     b = node.broadcast(b, (*batch, *shape_of(b)[-2:]))
     order = node.broadcast(order, (*batch, shape_of(order)[-1]))
+    if transposed:
+        upper = node.emit(solved_triangular(node, lu, b, upper=True, transposed=True))
+        lower = node.emit(solved_triangular(node, lu, upper, upper=False, unit=True, transposed=True))
+        return _gathered_rows(node, lower, _inverse_order(node, order))
     lower = node.emit(solved_triangular(node, lu, _gathered_rows(node, b, order), upper=False, unit=True))
     return solved_triangular(node, lu, lower, upper=True)
+
+
+def _inverse_order(node: Node, order: Expr) -> Expr:
+    """Return the inverse permutations."""
+    shape = shape_of(order)
+    numbers = node.broadcast(node.emit(ops.iota(Shape((shape[-1],)))), shape)
+    return node.emit(ops.scatter_elements(order, order, numbers, axis=len(shape) - 1))
+
+
+def _order_of_rows(node: Node, pivots: Expr, rows: AnyDim) -> Expr:
+    """Return the order of rows (see `decomposed`) after the exchanges that LAPACK states, counted from 1."""
+    result = TensorType(I64, (*shape_of(pivots)[:-1], rows))
+    kernel = exchanges_kernel(node.kernel_name("exchanges"), pivots.tensor_type, result)
+    return node.emit(node.call_kernel(kernel, [node.emit(pivots)], [result]))
 
 
 def inverse(node: Node, a: Expr) -> tuple[Expr, Expr]:
@@ -177,12 +203,10 @@ def _is_vector(a: Expr, b: Expr) -> bool:
 
 @converts("_linalg_solve_ex")
 def _solve_ex(node: Node, A: Expr, B: Expr, *, left: bool = True, check_errors: bool = False) -> tuple[Any, ...]:
-    if not left:
-        raise RelvmUnsupportedError("solve with the matrix on the right (left is false) is not supported")
     lu, pivots, order, _ = decomposed(node, A)
-    is_vector = _is_vector(A, B)
+    is_vector = left and _is_vector(A, B)
     right = node.reshaped(B, (*shape_of(B), 1)) if is_vector else B
-    x = node.emit(_solved(node, lu, order, right))
+    x = node.emit(_solved(node, lu, order, right, left=left))
     x = node.reshaped(x, shape_of(x)[:-1]) if is_vector else x
     return x, lu, node.cast(node.emit(ops.add(pivots, 1)), I32), _singular(node, lu)
 
@@ -210,19 +234,51 @@ def _lu(node: Node, A: Expr, *, pivot: bool = True) -> tuple[Expr, Expr, Expr]:
     if not pivot:
         raise RelvmUnsupportedError("decompositions without exchanges of rows (pivot is false) are not supported")
     lu, _, order, _ = decomposed(node, A)
-    rows, columns = shape_of(A)[-2:]
+    return _permutation(node, order, A.known_element_type), *_triangles(node, lu)
+
+
+@converts("lu_unpack")
+def _lu_unpack(
+    node: Node, LU_data: Expr, LU_pivots: Expr, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Expr, ...]:
+    dtype = LU_data.known_element_type
+    empty = node.full(0, (0,), dtype)
+    order = _order_of_rows(node, LU_pivots, shape_of(LU_data)[-2]) if unpack_pivots else None
+    matrix = empty if order is None else _permutation(node, order, dtype)
+    return matrix, *(_triangles(node, LU_data) if unpack_data else (empty, empty))
+
+
+@converts("linalg_lu_solve")
+def _linalg_lu_solve(node: Node, LU: Expr, pivots: Expr, B: Expr, *, left: bool = True, adjoint: bool = False) -> Expr:
+    order = _order_of_rows(node, pivots, shape_of(LU)[-2])
+    return _solved(node, LU, order, B, left=left, transposed=adjoint)
+
+
+@converts("lu_solve")
+def _lu_solve(node: Node, self: Expr, LU_data: Expr, LU_pivots: Expr) -> Expr:
+    return _linalg_lu_solve(node, LU_data, LU_pivots, self)
+
+
+def _permutation(node: Node, order: Expr, dtype: DType) -> Expr:
+    """Return the matrices P of P L U.   order: the order of the rows (see `decomposed`)."""
+    rows = shape_of(order)[-1]
+    numbers = node.reshaped(node.emit(ops.iota(Shape((rows,)))), (rows, 1))
+    wide = node.reshaped(order, (*shape_of(order)[:-1], 1, rows))
+    return node.cast(node.emit(ops.equal(numbers, wide)), dtype)
+
+
+def _triangles(node: Node, lu: Expr) -> tuple[Expr, Expr]:
+    """Return the matrices L and U, which are stored in one matrix."""
+    rows, columns = shape_of(lu)[-2:]
     count = min(known_int(rows, "the size of a matrix"), known_int(columns, "the size of a matrix"))
     lower = node.emit(ops.slice(lu, begin=(0,), end=(count,), axes=(-1,)))
     upper = node.emit(ops.slice(lu, begin=(0,), end=(count,), axes=(-2,)))
-    dtype = A.known_element_type
+    dtype = lu.known_element_type
     at_row, at_column = _numbers(node, lower)
     below = node.cast(node.emit(ops.equal(at_row, at_column)), dtype)
     left = ops.where(ops.greater(at_row, at_column), lower, below)
     at_row, at_column = _numbers(node, upper)
-    right = ops.where(ops.less_equal(at_row, at_column), upper, node.number(0, dtype))
-    numbers = node.reshaped(node.emit(ops.iota(Shape((rows,)))), (rows, 1))
-    wide = node.reshaped(order, (*shape_of(order)[:-1], 1, rows))
-    return node.cast(node.emit(ops.equal(numbers, wide)), dtype), left, right
+    return left, ops.where(ops.less_equal(at_row, at_column), upper, node.number(0, dtype))
 
 
 def _numbers(node: Node, x: Expr) -> tuple[Expr, Expr]:

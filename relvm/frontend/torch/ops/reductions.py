@@ -470,42 +470,6 @@ _declare_median("median", ignores_nan=False)
 _declare_median("nanmedian", ignores_nan=True)
 
 
-@converts("searchsorted.Tensor", "searchsorted.Scalar")
-def _searchsorted(
-    node: Node,
-    sorted_sequence: Expr,
-    self: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: Any = None,
-    sorter: Any = None,
-) -> Expr:
-    """Counts the elements of the sorted sequence before each value, in a time proportional to its length."""
-    if sorter is not None:
-        sorted_sequence = node.emit(ops.gather_elements(sorted_sequence, sorter, axis=len(shape_of(sorter)) - 1))
-    return _searched(node, sorted_sequence, self, side == "right" or right)
-
-
-@converts("bucketize.Tensor", "bucketize.Scalar")
-def _bucketize(node: Node, self: Any, boundaries: Expr, *, out_int32: bool = False, right: bool = False) -> Expr:
-    return _searched(node, boundaries, self, right)
-
-
-def _searched(node: Node, bounds: Expr, values: Any, right: bool) -> Expr:
-    edges, x = node.promoted(bounds, values)
-    rank, value_rank = len(shape_of(edges)), len(shape_of(x))
-    wide = node.emit(ops.expand_dims(x, axes=(value_rank,)))
-    if rank > 1:
-        edges = node.emit(ops.expand_dims(edges, axes=(rank - 1,)))
-    wide, edges = node.wide(wide), node.wide(edges)
-    before = ops.less_equal(edges, wide) if right else ops.less(edges, wide)
-    if wide.known_element_type.is_float:
-        nan = ops.logical_and(is_nan(wide), ops.logical_not(is_nan(edges)))
-        before = ops.logical_or(before, ops.logical_or(nan, ops.logical_and(is_nan(wide), node.number(right, BOOL))))
-    return ops.sum(ops.cast(before, to="i64"), axes=(value_rank,))
-
-
 @converts("dist")
 def _dist(node: Node, self: Expr, other: Expr, p: Any = 2) -> Expr:
     x, y = (node.wide(node.cast(each, node.out_dtype())) for each in (self, other))

@@ -1,0 +1,63 @@
+"""Operators of torchvision on boxes and regions of images."""
+
+from __future__ import annotations
+
+import relvm.ops as ops
+from relvm.frontend.torch.ops.indexing import flat_positions
+from relvm.frontend.torch.ops.shapes import selected, sliced
+from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
+from relvm.ir.dtypes import F32, I64
+from relvm.ir.expr import Expr
+
+
+@converts("torchvision.nms.default")
+def _nms(node: Node, dets: Expr, scores: Expr, iou_threshold: float) -> Expr:
+    """Returns the boxes that do not overlap a selected box of higher score.  Computes in f32."""
+    count = shape_of(dets)[0]
+    boxes = node.reshaped(node.cast(dets, F32), (1, count, 4))
+    rows = node.reshaped(node.cast(scores, F32), (1, 1, count))
+    numbers = (node.number(count, I64), node.number(iou_threshold, F32), node.number(float("nan"), F32))
+    chosen = node.reshaped(node.emit(ops.non_max_suppression(boxes, rows, *numbers)), (count,))
+    return ops.gather(chosen, flat_positions(node, ops.greater_equal(chosen, 0)), axis=0)
+
+
+@converts("torchvision._cuda_version.default")
+def _cuda_version(node: Node) -> int:
+    """Returns -1, which states that there is no CUDA."""
+    return -1
+
+
+def _regions(node: Node, x: Expr, rois: Expr) -> tuple[Expr, Expr, Expr]:
+    """Return images in f32 if they are narrower, the corners of regions, and the image that each region is in."""
+    images = node.emit(node.wide(x))
+    rows = node.cast(rois, images.known_element_type)
+    number = node.cast(node.emit(selected(node, rows, 1, 0)), I64)
+    return images, node.emit(sliced(node, rows, 1, 1, 5)), number
+
+
+@converts("torchvision.roi_align.default")
+def _roi_align(
+    node: Node,
+    input: Expr,
+    rois: Expr,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Expr:
+    """Resamples regions by bilinear interpolation.  The package torchvision defines this operator."""
+    size = (known_int(pooled_height, "pooled_height"), known_int(pooled_width, "pooled_width"))
+    samples = max(sampling_ratio, 0)
+    return ops.roi_align(
+        *_regions(node, input, rois), size=size, samples=samples, scale=float(spatial_scale), half_pixel=aligned
+    )
+
+
+@converts("torchvision.roi_pool.default")
+def _roi_pool(
+    node: Node, input: Expr, rois: Expr, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> tuple[Expr, None]:
+    """Computes only the first result, the largest elements.  The package torchvision defines this operator."""
+    size = (known_int(pooled_height, "pooled_height"), known_int(pooled_width, "pooled_width"))
+    return ops.roi_max_pool(*_regions(node, input, rois), size=size, scale=float(spatial_scale)), None
