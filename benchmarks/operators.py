@@ -85,6 +85,11 @@ def _products() -> list[Row]:
             {"x": _integers(0, 255, 32, 256, dtype="u1")},
             {"w": _integers(-9, 9, 256, 256, dtype="i1")},
         ),
+        _row(
+            "MatMulInteger of many rows",
+            {"x": _integers(0, 255, 128, 768, dtype="u1")},
+            {"w": _integers(-9, 9, 768, 768, dtype="i1")},
+        ),
         _row("Einsum", {"x": _floats(2, 8, 64, 32), "w": _floats(2, 8, 64, 32)}, equation="bhid,bhjd->bhij"),
     ]
 
