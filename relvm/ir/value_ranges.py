@@ -68,8 +68,9 @@ def range_claims(function: Function) -> list[SizeClaim]:
     The errors are those of `declared_ranges`.
     """
     claims = []
+    prefix = f"{function.name}: " if function.name else ""
     for var, found in declared_ranges(function).items():
-        what = f"{function.name}: dimension {var.name}"
+        what = f"{prefix}dimension {var.name}"
         if found.low > 0 or var.signed:
             low = int(found.low)
             claims.append(SizeClaim("at_most", low, var_dim(var), f"{what} must be at least {{}}, got {{}}"))
