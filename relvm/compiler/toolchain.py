@@ -45,7 +45,7 @@ _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 # -fno-tree-loop-distribute-patterns: loops over at most 64 elements stay loops.  As copies of memory they would be
 # `rep movsq` instructions, which take longer (a 1 x 1 convolution of 13 x 13 pixels: 0.080 instead of 0.069 ms).
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops", "-fno-tree-loop-distribute-patterns")
-_NOT_FOR_ZIG = _VECTORS[1:]  # clang ignores these options, but zig cc refuses them
+_NOT_FOR_CLANG = _VECTORS[1:]  # some versions of clang and zig cc refuse these options
 _FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
 _SHARES = "-DRVM_OUT_OF_LINE=RVM_DECLARED"  # for units that share the functions of headers (csrc/codegen/compiler.h)
@@ -409,8 +409,8 @@ def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
     # gcc can move 8 bytes through an MMX register, and leave the registers of the x87 unit in use.
     without_mmx = ("-mno-mmx",) if "__x86_64__" in macros else ()
     # gcc for AArch64 would load operands so early that the sums of a tile no longer fit the registers.
-    in_order = ("-fno-schedule-insns",) if "__aarch64__" in macros and not compiler.is_zig else ()
-    kernels = [flag for flag in _KERNELS if not (compiler.is_zig and flag in _NOT_FOR_ZIG)]
+    in_order = ("-fno-schedule-insns",) if "__aarch64__" in macros and not compiler.is_clang else ()
+    kernels = [flag for flag in _KERNELS if not (compiler.is_clang and flag in _NOT_FOR_CLANG)]
     return (*_COMMON, *kernels, *options, *wide, *without_mmx, *in_order)
 
 

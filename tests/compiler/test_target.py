@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -140,3 +141,11 @@ def extremes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) ->
     low, high = (-128, 127) if dtype == "i8" else (0, 255)
     chosen = random.choice([low, high, high, high - 1, low + 1, 3], shape)
     return chosen.astype(np.int8 if dtype == "i8" else np.uint8)
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+def test_clang_compiles_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "clang")
+    module = parse_module("def main(x: f32[3, 20], y: f32[20, 40]) = relu(matmul(x, y))")
+    x, y = np.ones((3, 20), np.float32), np.ones((20, 40), np.float32)
+    assert (vm.VirtualMachine(vm.build(module, target="c"))["main"](x, y).numpy() == 20).all()
