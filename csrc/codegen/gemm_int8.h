@@ -482,8 +482,8 @@ static inline void rvm_amx_block(const rvm_tile_bytes_arguments *args, int rows,
   RVM_AMX_STORE(0) RVM_AMX_STORE(1) RVM_AMX_STORE(2) RVM_AMX_STORE(3) RVM_AMX_BARRIER();
 }
 
-/* rvm_tile_amx(args) computes the first rows of a tile of rvm_tile_bytes, up to a multiple of RVM_AMX_BYTES of depth.
-   Returns the number of these rows. */
+/* Computes the first rows of a tile of rvm_tile_bytes, up to a multiple of RVM_AMX_BYTES of depth.  Returns the number
+   of these rows. */
 static inline int64_t rvm_multiply_by_amx(const rvm_tile_bytes_arguments *args) {
   rvm_tile_bytes_arguments part = *args;
   int64_t done = 0;

@@ -150,6 +150,16 @@ def _histogram_of_edges(
     return _histogram(node, [_found_bins(node, x, bins)], [bins], weight, density), bins
 
 
+def _counted_points(
+    node: Node, x: Expr, bins: Sequence[int], ends: Sequence[float] | None, weight: Expr | None, density: bool
+) -> tuple[Expr, list[Expr]]:
+    """Return the result of `_histogram` for bins of equal width, and the edges of the bins of each coordinate."""
+    grid = _grid(node, x, bins, ends)
+    edges = [_equal_edges(node, low, high, count) for count, (_, low, high) in zip(bins, grid, strict=True)]
+    found = [_equal_bins(node, *each, count) for count, each in zip(bins, grid, strict=True)]
+    return _histogram(node, found, edges, weight, density), edges
+
+
 def _grid(node: Node, x: Expr, bins: Sequence[int], ends: Sequence[float] | None) -> list[tuple[Expr, Expr, Expr]]:
     """Return the coordinates of points, and the outer edges of the bins of each coordinate."""
     parts = [None if ends is None else ends[2 * at : 2 * at + 2] for at, _ in enumerate(bins)]
@@ -180,10 +190,7 @@ def _histogramdd_from_bin_cts(
     weight: Expr | None = None,
     density: bool = False,
 ) -> Expr:
-    grid = _grid(node, self, bins, range)
-    edges = [_equal_edges(node, low, high, count) for count, (_, low, high) in zip(bins, grid, strict=True)]
-    found = [_equal_bins(node, *each, count) for count, each in zip(bins, grid, strict=True)]
-    return _histogram(node, found, edges, weight, density)
+    return _counted_points(node, self, bins, range, weight, density)[0]
 
 
 @converts("_histogramdd_from_bin_tensors")
@@ -204,8 +211,8 @@ def _histogramdd(
     density: bool = False,
 ) -> tuple[Expr, ...]:
     counts = (bins,) * known_int(shape_of(self)[-1], "the number of coordinates") if isinstance(bins, int) else bins
-    sums = _histogramdd_from_bin_cts(node, self, counts, range=range, weight=weight, density=density)
-    return sums, *_histogramdd_bin_edges(node, self, counts, range=range)
+    sums, edges = _counted_points(node, self, counts, range, weight, density)
+    return sums, *edges
 
 
 @converts("histogramdd.TensorList_bins")
