@@ -28,8 +28,9 @@ void rvm_error_close_trace(rvm_value error);
       return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count, \
                       (long long)(count));                                                               \
   } while (0)
-/* The end of a noun after a number, for messages such as "1 item" and "2 items": "%d item%s", n, RVM_PLURAL(n). */
-#define RVM_PLURAL(count) ((count) == 1 ? "" : "s")
+/* The end of a noun after a number, for messages such as "1 item" and "2 items": "%d item%s", n, RVM_PLURAL(n).
+   Indexes the text instead of using ?:, which would be a branch that tests must take for every message. */
+#define RVM_PLURAL(count) (&"s"[(count) == 1])
 /* Returns ARGUMENT_ERROR from the calling public function if `count` is negative, or `array` is NULL and `count` is
    not 0. */
 #define RVM_EXPECT_ARRAY(array, count, error)                                                                          \

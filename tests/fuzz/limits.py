@@ -1,4 +1,4 @@
-"""Time limits of a fuzzing test and of each case."""
+"""Number of cases of a fuzzing test, and the limit on the time of each case."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from random import Random
 
-SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "3"))  # duration of each test
-LEAST = 200  # minimum number of cases of a test, even if they take longer
+SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "0"))  # duration of each test; 0: a fixed number of cases
 FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
 
 
@@ -18,16 +18,16 @@ class TooLong(BaseException):
     """A case exceeded its limit on CPU time.  A BaseException, so that the tested code does not catch it."""
 
 
-def rounds() -> Iterator[tuple[int, Random]]:
+def rounds(cases: int) -> Iterator[tuple[int, Random]]:
     """Yield the seeds FIRST, FIRST + 1, ..., each with a random number generator, for one case each.
 
-    Stop after SECONDS, but not before LEAST cases.
+    Stop after `cases` cases, or after SECONDS if these are given.
     """
     end = time.monotonic() + SECONDS
-    seed = FIRST
-    while time.monotonic() < end or seed < FIRST + LEAST:
+    for seed in count(FIRST):
+        if time.monotonic() >= end if SECONDS else seed >= FIRST + cases:
+            break
         yield seed, Random(seed)
-        seed += 1
 
 
 def _raise(*_: object) -> None:

@@ -22,6 +22,7 @@ from relvm.tables import STATUS, include_flags, runtime_sources
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = shutil.which("gcc")
+LENGTH = f"-seconds={SECONDS:.0f}" if SECONDS else "-runs=2000"
 
 FLAGS = [
     "-std=gnu11",
@@ -88,7 +89,7 @@ def test_what_broke_once(driver: Path, files: list[Path], tmp_path: Path) -> Non
 
 def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) -> None:
     corpus = sorted((HERE / "corpus").iterdir())
-    counted = run(driver, tmp_path / "failure", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", *files, *corpus)
+    counted = run(driver, tmp_path / "failure", LENGTH, f"-seed={FIRST}", *files, *corpus)
     print(counted)
     assert counted["loaded"] > counted["inputs"] / 10
     assert counted["refused BAD_EXECUTABLE"] > counted["inputs"] / 10
@@ -98,7 +99,7 @@ def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) ->
 
 def test_generated_programs(driver: Path, files: list[Path], tmp_path: Path) -> None:
     (base,) = (path for path in files if path.stem == "generate")
-    counted = run(driver, tmp_path / "failure", "-generate", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", base)
+    counted = run(driver, tmp_path / "failure", "-generate", LENGTH, f"-seed={FIRST}", base)
     print(counted)
     assert counted["loaded"] + counted.get("refused OUT_OF_MEMORY", 0) == counted["inputs"]  # simulated failures
     assert counted["ended OK"] > counted["calls"] / 10

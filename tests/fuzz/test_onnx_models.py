@@ -36,10 +36,10 @@ def take(model: onnx.ModelProto | bytes) -> str:
 
 def test_changed_models() -> None:
     came, given = Counter(), models()
-    for seed, random in rounds():
+    for seed, random in rounds(200):
         model = mutated(given, random)
         try:
-            with at_most(10), warnings.catch_warnings():
+            with at_most(100), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 came[take(model)] += 1
         except BaseException as error:

@@ -190,11 +190,11 @@ def test_changed_requests(take: Callable[[Any, Request, Random], Awaitable[list[
     async def run() -> None:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + MORE_BYTES
         async with applications() as apps:
-            for seed, random in rounds():
+            for seed, random in rounds(300):
                 app = random.choice(apps)
                 request = mutated(signature_of(app), random)
                 try:
-                    with at_most(2):
+                    with at_most(100):
                         statuses = await take(app, request, random)
                     came.update(statuses)
                     assert set(statuses) <= DOCUMENTED, statuses
