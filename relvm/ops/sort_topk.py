@@ -90,22 +90,22 @@ def unpack_positions(k: KernelBuilder, out: Buffer, start: Scalar, count: Scalar
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
     (x,), (out,) = inputs, outputs
     axis %= len(x.shape)
-    is_last = axis == len(x.shape) - 1
-    if is_last and x.dtype.bits <= 32 and not k.is_small:
-        _argtopk_by_keys(k, x, out, largest)
+    is_contiguous = product(x.shape[axis + 1 :]) == 1
+    if is_contiguous and x.dtype.bits <= 32 and not k.is_small:
+        _argtopk_by_keys(k, x, out, axis, largest)
     else:
         _argtopk_in_place(k, x, out, axis, largest)
 
 
-def _argtopk_by_keys(k: KernelBuilder, x: Buffer, out: Buffer, largest: bool) -> None:
-    """Generate the kernel of `argtopk` along the last axis, for elements of at most 32 bits.
+def _argtopk_by_keys(k: KernelBuilder, x: Buffer, out: Buffer, axis: int, largest: bool) -> None:
+    """Generate the kernel of `argtopk` along an axis whose elements are contiguous, of at most 32 bits each.
 
     A row of the result stores keys with positions, first as a heap with the worst at the root, then sorted.
     """
-    size, count = as_scalar(x.shape[-1], I64), as_scalar(out.shape[-1], I64)
+    size, count = as_scalar(x.shape[axis], I64), as_scalar(out.shape[axis], I64)
     check_positions(k, "argtopk", size)
-    sorts_all = x.shape[-1] == out.shape[-1]
-    with parallel_loop_nest(k, [product(x.shape[:-1])], size * 16 + count * 64) as (row,):
+    sorts_all = x.shape[axis] == out.shape[axis]
+    with parallel_loop_nest(k, [product(x.shape[:axis])], size * 16 + count * 64) as (row,):
         source, target = k.let("source", row * size), k.let("target", row * count)
 
         def pack(to: Buffer, at: Scalar, first: Scalar, elements: Scalar) -> None:

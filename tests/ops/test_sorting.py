@@ -70,3 +70,14 @@ def test_the_least_and_the_largest_numbers_of_each_dtype(dtype: str) -> None:
         machine = vm.VirtualMachine(vm.build(parse_module(text), target="bytecode"))
         order = operators()["argtopk"].numpy(x, (4, 90), axis=1, largest=largest)
         np.testing.assert_array_equal(machine["main"](x).numpy(), order)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_every_axis(axis: int) -> None:
+    x = np.random.default_rng(axis).standard_normal((3, 1, 700, 1)).astype("f4")
+    count = {0: 2, 2: 90}.get(axis, 1)
+    shape = [count if i == axis else size for i, size in enumerate(x.shape)]
+    text = f"def main(x: f32[3, 1, 700, 1]) = argtopk(x, shape{tuple(shape)}, axis={axis})"
+    machine = vm.VirtualMachine(vm.build(parse_module(text), target="bytecode"))
+    order = operators()["argtopk"].numpy(x, tuple(shape), axis=axis, largest=True)
+    np.testing.assert_array_equal(machine["main"](x).numpy(), order)
