@@ -157,7 +157,7 @@ def test_c_program_out_of_memory(test: Path, linked: Callable[..., Path], native
 def relvm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("example") / "relvm_run"
     example = ROOT / "examples" / "c" / "relvm_run.c"
-    compile_c(*WARNINGS, "-Wpedantic", "-O1", *INCLUDES, example, *SOURCES, "-o", program, *LIBRARIES)
+    compile_c(*WARNINGS, "-Wpedantic", "-O0", *INCLUDES, example, *SOURCES, "-o", program, *LIBRARIES)
     return program
 
 
