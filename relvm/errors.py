@@ -254,7 +254,8 @@ def _similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
 def missing_file(path: str | os.PathLike[str]) -> FileNotFoundError:
     """Return the error for the file `path`, which does not exist.
 
-    It suggests files of the same folder with similar names.  Those with the same suffix come first.
+    It suggests files of the same folder with similar names.  It suggests files with another suffix only if no file with
+    the same suffix has a similar name.
     """
     folder, name = os.path.split(os.fspath(path))
     stem, suffix = os.path.splitext(name)
