@@ -220,7 +220,7 @@ def file_errors() -> Iterator[None]:
 
 
 _MAX_NAMES = 10  # maximum number of names in a message
-_PLURALS = {"axis": "axes", "index": "indices"}  # which do not end in s
+_PLURALS = {"axis": "axes", "entry": "entries", "index": "indices"}  # those that do not just end in s
 _MAX_NEAR = 3  # maximum number of suggestions in a message
 _PART = 3  # minimum number of characters that are looked for inside other names
 _MAX_FILES = 5000  # maximum number of files that are compared with the name of a missing file
