@@ -73,8 +73,8 @@ def dataclass(
 def record(cls: type[_Object]) -> type[_Object]:
     """A class decorator for immutable objects that are compared by identity.
 
-    Only type checkers reject an assignment to a field.  Python does not, because creating an instance of a frozen
-    dataclass takes three times as long.
+    Only type checkers reject an assignment to a field.  Python does not, because it takes longer to create an
+    instance of a frozen dataclass.
     """
     return dataclass(eq=False)(cls)
 

@@ -220,7 +220,7 @@ def file_errors() -> Iterator[None]:
 
 
 _MAX_NAMES = 10  # maximum number of names in a message
-_PLURALS = {"axis": "axes", "index": "indices"}  # which do not end in s
+_PLURALS = {"axis": "axes", "entry": "entries", "index": "indices"}  # those that do not just end in s
 _MAX_NEAR = 3  # maximum number of suggestions in a message
 _PART = 3  # minimum number of characters that are looked for inside other names
 _MAX_FILES = 5000  # maximum number of files that are compared with the name of a missing file
@@ -254,7 +254,8 @@ def _similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
 def missing_file(path: str | os.PathLike[str]) -> FileNotFoundError:
     """Return the error for the file `path`, which does not exist.
 
-    It suggests files of the same folder with similar names.  Those with the same suffix come first.
+    It suggests files of the same folder with similar names.  It suggests files with another suffix only if no file with
+    the same suffix has a similar name.
     """
     folder, name = os.path.split(os.fspath(path))
     stem, suffix = os.path.splitext(name)

@@ -10,12 +10,21 @@ import pytest
 from relvm.errors import counted
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
-NOUNS = "arguments|axes|elements|fields|functions|indices|inputs|items|names|operands|outputs|parameters|results|values"
+NOUNS = (
+    "arguments|axes|bytes|characters|elements|entries|fields|functions|indices|inputs|integers|items|names|numbers|"
+    "operands|outputs|parameters|results|strings|values"
+)
 
 
 @pytest.mark.parametrize(
     ("number", "noun", "text"),
-    [(0, "item", "0 items"), (1, "item", "1 item"), (2, "axis", "2 axes"), (3, "index", "3 indices")],
+    [
+        (0, "item", "0 items"),
+        (1, "item", "1 item"),
+        (2, "axis", "2 axes"),
+        (3, "index", "3 indices"),
+        (1, "entry", "1 entry"),
+    ],
 )
 def test_a_noun_agrees_with_its_number(number: int, noun: str, text: str) -> None:
     assert counted(number, noun) == text

@@ -189,8 +189,8 @@ static inline int64_t rvm_clamped(int64_t number, int64_t most) {
   return number < 0 ? 0 : number > most ? most : number;
 }
 
-/* Returns the distance, in elements, from the element of x at the place of a sum to the element that the sum reads at
-   `position` of the window. */
+/* Returns the offset, in elements, of the element that a sum reads at `position` of the window, relative to the element
+   of x with the index of the sum. */
 static inline int64_t rvm_plane_shift(const rvm_planes_f32_arguments *args, int64_t position) {
   const int64_t down = position / args->window_width * args->dilation_y - args->pad_y;
   return down * args->width + position % args->window_width * args->dilation_x - args->pad_x;

@@ -391,7 +391,7 @@ RVM_OUT_OF_LINE(void rvm_dequantized_panel_f32(const rvm_dequantized_panel_f32_a
 
 /* The same functions without vectors, for other compilers and for RVM_SCALAR.  Their contracts are stated above. */
 
-/* Returns the number, still quantized, in row p and column j of a panel. */
+/* Returns the quantized element in row p and column j of a panel. */
 static inline int32_t rvm_quantized_number(const int32_t *b, int64_t bits, int64_t p, int64_t j) {
   const int64_t count = 32 / bits; /* numbers in a word */
   const uint32_t word = (uint32_t)b[p / count * RVM_PANEL_WIDTH + j];

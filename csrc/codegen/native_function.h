@@ -132,7 +132,8 @@ static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx,
                                                                rvm_value *failure) {
   rvm_value *values = rvm_head(ctx)->top, error = RVM_NIL;
   if (rvm_head(ctx)->stack_end - values < count) {
-    rvm_api->fail(&error, RVM_STACK_OVERFLOW, "the value stack is too small for a call with %d arguments", (int)count);
+    rvm_api->fail(&error, RVM_STACK_OVERFLOW, "the value stack is too small for a call with %d argument%s", (int)count,
+                  count == 1 ? "" : "s");
     rvm_put(failure, error);
     return NULL;
   }

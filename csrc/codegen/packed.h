@@ -13,7 +13,8 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
                                                                      const rvm_value *arguments, int32_t count,
                                                                      rvm_value *result) {
   if (count != tensors)
-    return rvm_api->fail(result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d", (int)tensors, (int)count);
+    return rvm_api->fail(result, RVM_ARGUMENT_ERROR, "kernel: expected %d argument%s, got %d", (int)tensors,
+                         tensors == 1 ? "" : "s", (int)count);
   for (int32_t k = 0; k < size_count; k++) sizes[k] = -1;
   for (int32_t i = 0; i < tensors; i++) {
     int64_t dtype = *expected++, rank = *expected++;

@@ -14,6 +14,7 @@ static inline void rvm_retain(rvm_value value) {
 }
 /* Drops a reference, and frees the object if it was the last one. */
 void rvm_object_release(rvm_object *object);
+/* Sets *value to NIL, and drops the reference that it held. */
 static inline void rvm_release(rvm_value *value) {
   rvm_value old = *value;
   value->tag = RVM_TAG_NIL;

@@ -1,8 +1,9 @@
 /* relvm_stack.h: a stack allocator.  It allocates the workspaces, inputs and outputs of several models from one block
    of memory.  The block that was allocated last must be freed first.  The header needs no C library.
 
-   The functions return RVM_STACK_NULL if a required pointer is NULL.  Freeing NULL does nothing.  The functions do not
-   check whether the memory has the stated size, or whether rvm_stack_init has initialized the stack. */
+   Functions with a status return RVM_STACK_NULL if a required pointer is NULL.  Freeing NULL does nothing.  The
+   functions do not check whether the memory has the stated size, or whether rvm_stack_init has initialized the
+   stack. */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
 

@@ -646,8 +646,8 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
   const int64_t *word = program->tensors;
   uint32_t known = 0;
   if (count < 0 || (uint32_t)count != program->tensor_count)
-    return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d",
-                    (int)program->tensor_count, (int)count);
+    return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: expected %d argument%s, got %d",
+                    (int)program->tensor_count, RVM_PLURAL(program->tensor_count), (int)count);
   for (int32_t i = 0; i < count; i++) {
     const int64_t dtype = *word++, rank = *word++;
     if (arguments[i].tag != RVM_TAG_TENSOR)

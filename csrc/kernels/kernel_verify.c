@@ -223,8 +223,8 @@ static rvm_status check_apply(const rvm_kernel_program *program, uint32_t pc, rv
 static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc, rvm_value *error) {
   const rvm_kop_fail *op = (const rvm_kop_fail *)&program->code[pc];
   if (op->count != lookup->values[op->message] || op->count > MAX_VALUES)
-    return BAD(error, "instruction %u, fail: expected %u values and at most %d, got %u", pc,
-               lookup->values[op->message], MAX_VALUES, op->count);
+    return BAD(error, "instruction %u, fail: expected %u value%s and at most %d, got %u", pc,
+               lookup->values[op->message], RVM_PLURAL(lookup->values[op->message]), MAX_VALUES, op->count);
   return check_registers(program, pc, op->first, op->count, error);
 }
 

@@ -1,6 +1,6 @@
 /* module.c: embeds an executable in an exported library.  RVM_MODULE is the name of the executable's file, in the
-   directory in which this file is compiled.  No two executables may have the same file name, because compilers with a
-   cache do not look into files that assembly code includes. */
+   directory in which this file is compiled.  No two executables may have the same file name, because compiler caches
+   such as ccache do not look into files that assembly code includes. */
 #include "relvm.h"
 #ifdef RVM_SELECTIVE
 #include "load.h"

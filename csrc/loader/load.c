@@ -431,8 +431,10 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
     rvm_status status = rvm_kernel_program_read(section->bytes + offset, bytes, program, error);
     if (status) return status;
     if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
-      return BAD(error, "kernel program %u has %u tensors, but its function has %d parameters", i,
-                 program->tensor_count, executable->functions[function].parameter_count);
+      return BAD(error, "kernel program %u has %u tensor%s, but its function has %d parameter%s", i,
+                 program->tensor_count, RVM_PLURAL(program->tensor_count),
+                 executable->functions[function].parameter_count,
+                 RVM_PLURAL(executable->functions[function].parameter_count));
     if (!RVM_IS_SELECTIVE && !are_texts(program->messages, program->message_count))
       return BAD(error, "the messages of kernel program %u must be UTF-8 text", i);
     offset += bytes;

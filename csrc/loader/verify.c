@@ -124,7 +124,7 @@ static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t positio
 static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
   const rvm_function_record *function = &c->executable->functions[callee];
   if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
-    return bad(c, pc, "a call has %lld arguments, which is not the number of the function's parameters", list[0]);
+    return bad(c, pc, "the number of arguments of a call, %lld, is not that of the function's parameters", list[0]);
   for (uint32_t i = 0; i < list[0]; i++) {
     rvm_status status = check_argument(c, pc, i, list[1 + i]);
     if (status) return status;
@@ -138,7 +138,7 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
    type, an immediate integer or a bool. */
 static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
   if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
-    return bad(c, pc, "%lld operands do not match the number that the operator takes", list[0]);
+    return bad(c, pc, "the number of operands, %lld, is not the number that the operator takes", list[0]);
   for (uint32_t i = 0; i < list[0]; i++) {
     uint32_t kind = rvm_argument_kind(list[1 + i]);
     if (kind == RVM_ARGUMENT_FUNCTION || kind == RVM_ARGUMENT_CONTEXT || kind == RVM_ARGUMENT_NIL)

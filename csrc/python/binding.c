@@ -1,6 +1,6 @@
-/* binding.c: the Python module relvm._binding: calls from Python, and calls of Python functions by machines.
+/* binding.c: the Python module relvm._binding, for calls from Python and calls of Python functions by machines.
 
-   Only the path of ordinary calls is in C.  Other cases are handled by Python code over cffi, which is called through
+   Only the fast path, for ordinary calls, is in C.  Python code over cffi handles other cases.  It is called through
    `relvm_hooks` (relvm/runtime/binding_hooks.py).  The module is in one library with the cffi module, so that both use
    the same runtime.  Functions that return PyObject * return a new reference, or NULL with an exception set. */
 #include "array_struct.h"

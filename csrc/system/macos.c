@@ -27,7 +27,8 @@ static const struct {
     {"hw.optional.arm.FEAT_FRINTTS", 40}, {"hw.optional.arm.FEAT_I8MM", 45},  {"hw.optional.arm.FEAT_BF16", 46},
 };
 
-/* Every processor of a Mac has CRC-32C.  macOS 11 has none of the names, so it reports no other feature. */
+/* Every processor of a Mac has CRC-32C.  macOS 11 does not know the names in `features`, so no other feature is found
+   there. */
 uint64_t rvm_hwcaps(void) {
   uint64_t found = RVM_HWCAP_CRC32;
   for (size_t i = 0; i < sizeof features / sizeof *features; i++) {

@@ -44,8 +44,8 @@ void rvm_pages_unmap(void *pages, size_t size_bytes);
 
 enum { RVM_REASON_BYTES = 200 }; /* the size of a buffer for the reason of a failure, with its NUL */
 
-/* Maps a file that is not empty for reading, and returns its address, which is aligned to a page.  On failure, writes
-   the reason to `reason` and returns NULL. */
+/* Maps a nonempty file for reading, and returns its address, which is aligned to a page.  On failure, writes the reason
+   to `reason` and returns NULL. */
 const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_REASON_BYTES]);
 void rvm_path_unmap(const void *bytes, int64_t size_bytes);
 
@@ -155,9 +155,9 @@ typedef struct rvm_linked_code {
   const rvm_linked_symbol *symbols;
 } rvm_linked_code;
 
-/* Loads a shared library into *library, which is closed.  On failure, writes the reason to `reason` and returns
-   UNSUPPORTED, or OUT_OF_MEMORY if there is no space for the library's file.  The caller closes *library in any case.
- */
+/* Loads a shared library into *library, which must be closed (RVM_LIBRARY_CLOSED).  On failure, writes the reason to
+   `reason` and returns UNSUPPORTED, or OUT_OF_MEMORY if there is no space for the library's file.  The caller must
+   close *library afterwards, even if the function fails. */
 rvm_status rvm_library_load(rvm_library *library, const void *bytes, int64_t size_bytes, char reason[RVM_REASON_BYTES]);
 /* Returns the address of a symbol that the library itself defines, or NULL. */
 void *rvm_library_find(const rvm_library *library, const char *symbol);

@@ -46,8 +46,9 @@ static struct {
   rvm_condition wake;
   atomic_int asleep; /* number of sleeping workers */
   atomic_int ends;   /* 1 if the workers must end */
-  /* For is_worth_waking: the number of parts of the least size in the recent loops for which too few workers were
-     awake, and the time of the last of these loops.  Guarded by `owner`. */
+  /* The state of is_worth_waking, guarded by `owner`.  It covers the recent loops that found too few workers awake:
+     parts_alone is the sum of the largest numbers of parts into which these loops could be divided, and time_alone is
+     the time of the last one. */
   int64_t parts_alone, time_alone;
   /* The current loop.  Does not change while a worker is inside or may join. */
   rvm_part part;

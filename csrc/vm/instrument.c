@@ -50,7 +50,7 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
                                           status, result, &error);
     resume_watching(machine, kinds);
   }
-  for (int64_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
+  rvm_forget_all(arguments, count);
   machine->head.top = arguments;
   if (status || !instrument_status) {
     rvm_release(&error);

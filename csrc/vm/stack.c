@@ -4,8 +4,9 @@
 #include <string.h>
 
 rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
-  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
-                  (long long)(machine->head.stack_end - machine->stack));
+  const int64_t values = machine->head.stack_end - machine->stack;
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld value%s is exhausted", function->name,
+                  (long long)values, RVM_PLURAL(values));
 }
 
 void rvm_machine_move_down(rvm_machine *machine, rvm_value *values, int64_t count) {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relvm import ThreadPoolRunner
+from relvm.errors import counted
 
 
 class QueueFullError(Exception):
@@ -108,7 +109,8 @@ class Batcher:
             The run failed for these arguments.
         """
         if self._ends or len(self.waiting) >= self.max_queue:
-            raise QueueFullError("the server ends" if self._ends else f"{self.max_queue} requests are waiting")
+            full = f"the queue of {counted(self.max_queue, 'request')} is full"
+            raise QueueFullError("the server ends" if self._ends else full)
         assert rows <= self.max_batch, "signature.batch_rows lets no larger one through"
         request = Request(arguments, rows, asyncio.get_running_loop().create_future())
         self.waiting.append(request)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, counted
 from serve.protocol import BinaryTensor, InferRequest, read_request, read_tensor, write_binary, write_data
 from serve.signature import Signature, TensorSpec
 
@@ -60,7 +60,8 @@ class Converter:
         stated = sum(each.size_bytes for each in request.inputs.values() if isinstance(each, BinaryTensor))
         if stated != len(body) - json_bytes:
             raise RelvmFormatError(
-                f"the inputs state {stated} bytes of binary data, but {len(body) - json_bytes} follow the JSON; "
+                f"the inputs state {counted(stated, 'byte')} of binary data, but "
+                f"{len(body) - json_bytes} follow the JSON; "
                 "Inference-Header-Content-Length must be the length of the JSON"
             )
         for name, tensor in request.inputs.items():

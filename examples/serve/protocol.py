@@ -20,6 +20,7 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    counted,
     near_matches,
 )
 from serve.signature import Signature, TensorSpec
@@ -216,7 +217,8 @@ def _read_input(spec: TensorSpec, found: Mapping[str, Any]) -> np.ndarray | Bina
         raise RelvmFormatError(f"{what}: parameter binary_data_size: expected an integer of at least 0")
     expected = math.prod(shape) * spec.dtype.itemsize
     if spec.datatype != "BYTES" and size_bytes != expected:
-        raise RelvmShapeError(f"{what}: shape {shape} of {spec.datatype} has {expected} bytes, got {size_bytes}")
+        wanted = counted(expected, "byte")
+        raise RelvmShapeError(f"{what}: shape {shape} of {spec.datatype} has {wanted}, got {size_bytes}")
     return BinaryTensor(tuple(shape), size_bytes)
 
 
@@ -233,8 +235,10 @@ def _read_data(spec: TensorSpec, shape: tuple[int, ...], data: Any) -> np.ndarra
     except (ValueError, RecursionError) as error:
         raise RelvmFormatError(f"{what}: data is not an array: {error}") from None
     if array.shape != shape and array.shape != (math.prod(shape),):
-        counted = f"{array.shape[0]} elements" if array.ndim == 1 else f"nested lists of the shape {list(array.shape)}"
-        raise RelvmShapeError(f"{what}: shape {list(shape)} has {math.prod(shape)} elements, got {counted}")
+        nested = f"nested lists of the shape {list(array.shape)}"
+        got = counted(array.shape[0], "element") if array.ndim == 1 else nested
+        wanted = counted(math.prod(shape), "element")
+        raise RelvmShapeError(f"{what}: shape {list(shape)} has {wanted}, got {got}")
     try:
         return _converted(spec, array).reshape(shape)
     except OverflowError:
@@ -308,14 +312,17 @@ def _read_strings(spec: TensorSpec, shape: tuple[int, ...], content: memoryview)
     at, size, wanted = 0, len(content), array.size
     for number in range(wanted):
         if at + 4 > size:
-            raise RelvmFormatError(f"input {spec.name}: expected {wanted} strings, got {number} in {size} bytes")
+            strings, got = counted(wanted, "string"), f"{number} in {counted(size, 'byte')}"
+            raise RelvmFormatError(f"input {spec.name}: expected {strings}, got {got}")
         (length,) = struct.unpack_from("<I", content, at)
         at += 4 + length
         if at > size:
-            raise RelvmFormatError(f"input {spec.name}: string {number} of {length} bytes exceeds the binary data")
+            string = f"string {number} of {counted(length, 'byte')}"
+            raise RelvmFormatError(f"input {spec.name}: {string} exceeds the binary data")
         array[number] = str(content[at - length : at], "utf-8", "surrogateescape")
     if at != size:
-        raise RelvmFormatError(f"input {spec.name}: {size - at} bytes follow the {wanted} strings")
+        rest = f"after {counted(wanted, 'string')}, the binary data has {counted(size - at, 'byte')} more"
+        raise RelvmFormatError(f"input {spec.name}: {rest}")
     return array.reshape(shape)
 
 

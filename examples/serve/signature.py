@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import scalar_kind
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.model import Model, type_fields
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
@@ -189,5 +189,5 @@ def batch_rows(signature: Signature, arguments: Sequence[np.ndarray], max_rows: 
         raise RelvmShapeError(f"expected as many rows of each input, got {shown[:_LONGEST_NAMES]}")
     (count,) = rows
     if not 1 <= count <= max_rows:
-        raise RelvmShapeError(f"expected 1 to {max_rows} rows, got {count}")
+        raise RelvmShapeError(f"expected from 1 to {counted(max_rows, 'row')}, got {count}")
     return count

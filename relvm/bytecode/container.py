@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from relvm._native import ffi, lib
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.tables import SECTIONS
 
 MAGIC = b"\x89RVM\r\n\x1a\n"
@@ -120,7 +120,7 @@ def section_slices(view: memoryview) -> dict[str, slice]:
         )
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
         says = f"the header says {size_bytes} bytes and {count} sections"
-        raise RelvmFormatError(f"{says}, but the file has {len(view)} bytes; it may be truncated")
+        raise RelvmFormatError(f"{says}, but the file has {counted(len(view), 'byte')}; it may be truncated")
     slices = {}
     for index in range(count):
         number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)

@@ -49,7 +49,7 @@ class Label:
     """A jump target, which is the position of the label in the code."""
 
 
-@dataclass(eq=False, slots=True)  # not frozen, because creating a frozen object takes three times as long
+@dataclass(eq=False, slots=True)  # not frozen, because it takes longer to create a frozen object
 class Instruction:
     """An instruction of kernel bytecode, with virtual registers as operands.
 

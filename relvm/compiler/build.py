@@ -354,7 +354,15 @@ def build_routines(lir: LirModule, exec_mode: str | Mapping[str, str] = "bytecod
 
 
 def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the functions that become native code according to `exec_mode`."""
+    """Return the names of the functions that become native code according to `exec_mode`.
+
+    A private function that `exec_mode` does not name gets the mode of the first function that uses it.
+
+    Raises
+    ------
+    RelvmNameError
+        `exec_mode` names a function that does not exist.
+    """
     modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
     routines = {routine.name: routine for routine in lir.routines}
     for name in modes:

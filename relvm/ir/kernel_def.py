@@ -145,7 +145,8 @@ def as_scalar(value: Operand, dtype: DType | None = None) -> ir.Scalar:
     Raises
     ------
     RelvmTypeError
-        The dtype cannot represent the number.
+        The number is of the wrong kind for the dtype, such as a float for i64 or a bool for f32.  The error is also
+        raised if an integer is outside the range of the dtype.  A number is rounded to a float dtype without an error.
     """
     if not isinstance(value, int | float):
         return value

@@ -246,7 +246,7 @@ class _Threading:
         bindings: Sequence[AnyBinding],
         values: Sequence[Expr],
     ) -> Function:
-        """Return the function that updates the arguments of the host.
+        """Return the function that the host calls, which writes the new values of parameters to the host's arguments.
 
         updated: the parameters to update.
         shared: the parameters in `updated` to whose memory other values, such as the result, can refer.  The function

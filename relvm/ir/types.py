@@ -445,12 +445,17 @@ def is_proven(expected: Type, got: Type) -> bool:
 
 
 def join(first: Type, second: Type) -> Type | None:
-    """Return the most specific common supertype of two types, or None if they are of different kinds."""
+    """Return the join of two types: a type that states only what both state.  Return None if the types have no join.
+
+    Tensors, shapes and scalars of one dtype always have a join, and `object` is the join of `object` and any type.  The
+    join of tuples of the same length, lists or optional values consists of the joins of their fields or items.  Other
+    types have a join only if they are equal, or functions with the same parameters whose results have a join.
+    """
     return _join(first, second, {})
 
 
 def _join(first: Type, second: Type, joins: dict[tuple[int, int], Type | None]) -> Type | None:
-    """Return the join of two types, or None if they are of different kinds.
+    """Return the join of two types, or None if they have none (see `join`).
 
     joins: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
     """

@@ -138,9 +138,13 @@ class _Guards:
         return self.known_changes[id(loop)]
 
     def effect(self, name: str, dims: _Dims, own: frozenset[str]) -> Iterator[_Dims]:
-        """Yield the dimensions that must be positive so that a change of `name`, which requires `dims`, has an effect.
+        """Yield the sets of dimensions that must be positive so that a change of `name` has an effect.
 
         A change of a local variable or array has an effect only if the kernel then writes an output or fails.
+
+        dims: the dimensions that must be positive so that the change happens.
+        own: inputs, and the variables and arrays that are not used after the guarded loop.  A change of one of them has
+        no effect.
         """
         if not name:
             yield dims

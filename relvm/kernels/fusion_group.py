@@ -72,6 +72,11 @@ class Group:
 
         The other members form its epilogue: they are applied to each element of its result before the element is
         stored.
+
+        Raises
+        ------
+        NotFusable
+            The group has several contractions.
         """
         found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
@@ -88,6 +93,11 @@ class Group:
         """The kernel's variable for each symbolic dimension of the tensors that the kernel reads or writes, as a dict.
 
         The keys of the dict are these dimensions.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The shape or the dtype of a tensor is unknown.
         """
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (

@@ -155,7 +155,8 @@ class IndexBounds:
     def loop(self, loop: Loop) -> Iterator[DimVar]:
         """A context manager.  In its block, the bounds of the counter of `loop` are known facts.
 
-        It yields the variable that represents the counter in polynomials.
+        They remain unknown if their computation could overflow, or if they are too long.  The context manager yields
+        the variable that represents the counter in polynomials.
         """
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)

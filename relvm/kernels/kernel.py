@@ -36,10 +36,9 @@ class Kernel(Displayed):
     work: the work of a call, for profiles, or None if it is unknown.
     provenance: the operators that the statements come from, or None for a kernel that is not composed of operators.
 
-    relations: pairs of a size variable and an expression of other size variables with the same value in each correct
-    call.  A kernel
-    has such a variable for each compound dimension, such as `n * 2`.  Native kernels check these relations, because the
-    accesses of their loops are not checked.
+    relations: pairs of a size variable and an expression of other size variables.  Both have the same value in each
+    valid call.  A kernel has such a variable for each compound dimension, such as `n * 2`.  Native kernels check these
+    relations, because the accesses of their loops are not checked.
     in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
     the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
     indices.  A caller may also pass, as another input, a view of the overwritten tensor with the same number of

@@ -108,7 +108,7 @@ class KernelBuilder:
     def branch(self, cond: Scalar) -> Iterator[None]:
         """A context manager for statements that run only if `cond` holds.
 
-        If `cond` is a literal, no branch is generated: the statements run always, or are dropped.
+        If `cond` is a literal, no branch is generated: the statements always run, or are dropped.
         """
         self.blocks.append([])
         yield

@@ -425,10 +425,14 @@ class _Verifier:
                 if index not in written:
                     raise line.error(RelvmVerifyError, f"register {index} is read before it is written", column)
             case ConstantItem(index) if self.constants is not None and index >= len(self.constants):
-                message = f"constant {index} is out of range; the constant table has {len(self.constants)} entries"
+                message = (
+                    f"constant {index} is out of range; the constant table has {counted(len(self.constants), 'entry')}"
+                )
                 raise line.error(RelvmVerifyError, message, column)
             case FunctionItem(index) if index >= len(self.functions):
-                message = f"function {index} is out of range; the function table has {len(self.functions)} entries"
+                message = (
+                    f"function {index} is out of range; the function table has {counted(len(self.functions), 'entry')}"
+                )
                 raise line.error(RelvmVerifyError, message, column)
 
     def register(self, index: int, place: _Place) -> None:

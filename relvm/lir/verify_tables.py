@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relvm.errors import RelvmNameError, RelvmVerifyError, known_names
+from relvm.errors import RelvmNameError, RelvmVerifyError, counted, known_names
 from relvm.lir.routine import ConstantItem, FunctionItem, LirModule, operands_of, statements_in, used_functions
 
 
@@ -37,5 +37,5 @@ def verify_tables(module: LirModule) -> None:
 
 def _expect_entry(routine: str, what: str, index: int, table: tuple[Any, ...]) -> None:
     if index >= len(table):
-        message = f"{what} {index} is out of range; the {what} table has {len(table)} entries"
+        message = f"{what} {index} is out of range; the {what} table has {counted(len(table), 'entry')}"
         raise RelvmVerifyError(f"{routine}: {message}")

@@ -93,6 +93,7 @@ def convolve_words(
 
     Each element of the im2col matrix is a word, which consists of four unsigned bytes.
 
+    result: stores the elements of the product, after the operators that are fused into the kernel.
     groups: the number of groups, and the number of channels of x in each group.
     width: the number of columns that the product processes at a time (a panel).
     zero: the zero point of x, converted to unsigned.

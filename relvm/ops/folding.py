@@ -52,7 +52,8 @@ class FoldingBudget:
     def spend(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
         """Subtract the bytes and operations for folding `call` from the budget, and return True.
 
-        If the budget is too small, return False.
+        Return False if the budget is too small, if the result can be larger than 64 MB, or if the number of operations
+        is unknown.
 
         call: a call whose type is a tensor type with known dimensions.
         args: the values of the arguments.

@@ -283,9 +283,11 @@ class _Folder:
     def factor_of_input(self, expr: Var) -> tuple[Var, Expr, np.ndarray, Changes] | None:
         """Find a constant factor of `expr`.
 
-        The factor is found in one of three places: in the call that computes `expr`; in the call that computes a
-        tensor to which this call adds a constant term; or, if the factor is a single number, in the call that computes
-        one of two tensors that this call multiplies.
+        `expr` must be computed by a call of one of three forms, where c is the constant factor:
+
+        - c * x
+        - c * x + a constant term
+        - (c * x) * y, if c is a single number
 
         Return four items, or None if no factor is found:
 

@@ -36,8 +36,8 @@ class TimelineCall:
     seconds
         The duration of the call, with the calls inside it.
     bytes
-        The size of all distinct tensors among the arguments and results.  For a builtin that allocates a storage, it is
-        the size of the storage.  For other builtins, it is 0.
+        The number of bytes of tensors that the call reads and writes, counted as in ProfileRow.  For a builtin that
+        allocates a storage, it is the size of the storage.  For other builtins, it is 0.
     depth
         The number of calls in the timeline during which this call was made.  It is normally 0.  It is larger only if
         the machine called a packed function that called the machine again, and this call was made in that inner run.

@@ -49,11 +49,7 @@ def test_a_name_has_one_signature() -> None:
 
 
 def test_a_noun_in_a_message_agrees_with_its_number() -> None:
-    """Messages about damaged files and of kernels, which state numbers of elements, are exempt."""
-    nouns = "arguments|dimensions|elements|functions|inputs|items|operands|outputs|parameters|slots"
+    nouns = "arguments|dimensions|elements|functions|inputs|items|operands|outputs|parameters|slots|tensors|values"
     plural = re.compile(rf"(?<!%lld of )%(?:d|u|lld|llu) (?:{nouns})\b")
-    checked = [
-        path for path in FILES if path.relative_to(csrc_directory()).parts[0] not in ("loader", "kernels", "codegen")
-    ]
-    found = {name_of(path): plural.findall(path.read_text()) for path in checked}
+    found = {name_of(path): plural.findall(path.read_text()) for path in FILES}
     assert not {name: texts for name, texts in found.items() if texts}, 'write "%d item%s", n, RVM_PLURAL(n)'

@@ -167,8 +167,8 @@ REFUSED = [
     (rows(2).astype(np.float64), 400, "input x: expected the datatype FP32, got FP64"),
     (rows(2, 65), 400, "input x: expected f32[n, 64], got the shape [2, 65]"),
     (rows(2)[0], 400, "input x: expected f32[n, 64], got the shape [64]"),
-    (rows(0), 400, "expected 1 to 8 rows, got 0"),
-    (rows(9), 400, "expected 1 to 8 rows, got 9"),
+    (rows(0), 400, "expected from 1 to 8 rows, got 0"),
+    (rows(9), 400, "expected from 1 to 8 rows, got 9"),
     (b"1" * 5000, 413, "the body has more than 4000 bytes"),
 ]
 
@@ -298,7 +298,7 @@ def test_a_full_queue_a_deadline_and_the_end(packed: Callable) -> None:
             assert await metric(client, "relvm_queue_length") == 2
             refused = await post(client, rows(1, 2))
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert refused.json() == {"error": "2 requests are waiting"}
+            assert refused.json() == {"error": "the queue of 2 requests is full"}
 
             others.pop().cancel()  # a client disconnects
             await until(lambda: len(batcher.waiting) == 1)

@@ -145,8 +145,8 @@ WRONG_ELEMENTS = [
     ("b", [1], "input b: expected elements of BOOL, got integers"),
     ("t", [1], "input t: expected elements of BYTES, got integers"),
     ("t", ["\ud800"], "input t: data is not an array: 'utf-8' codec can't encode"),
-    ("t", [["a", "b"]], "input t: shape [1] has 1 elements, got nested lists of the shape [1, 2]"),
-    ("t", ["a", "b"], "input t: shape [1] has 1 elements, got 2 elements"),
+    ("t", [["a", "b"]], "input t: shape [1] has 1 element, got nested lists of the shape [1, 2]"),
+    ("t", ["a", "b"], "input t: shape [1] has 1 element, got 2 elements"),
     ("h", [70000.0], "input h: a number is outside of the range of FP16"),
 ]
 
@@ -219,11 +219,11 @@ def test_binary_data_that_does_not_add_up_is_refused(executable: vm.Executable) 
 
 
 WRONG_STRINGS = [
-    (b"", "input t: expected 1 strings, got 0 in 0 bytes"),
-    (b"\1\0\0", "input t: expected 1 strings, got 0 in 3 bytes"),
+    (b"", "input t: expected 1 string, got 0 in 0 bytes"),
+    (b"\1\0\0", "input t: expected 1 string, got 0 in 3 bytes"),
     (b"\xff\xff\xff\xff", "input t: string 0 of 4294967295 bytes exceeds the binary data"),
-    (b"\1\0\0\0", "input t: string 0 of 1 bytes exceeds the binary data"),
-    (b"\1\0\0\0ab", "input t: 1 bytes follow the 1 strings"),
+    (b"\1\0\0\0", "input t: string 0 of 1 byte exceeds the binary data"),
+    (b"\1\0\0\0ab", "input t: after 1 string, the binary data has 1 byte more"),
 ]
 
 

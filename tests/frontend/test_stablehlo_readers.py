@@ -116,7 +116,7 @@ module @m {
         ("%0 = stablehlo.exponential %x : (tensor<3xf32>) -> tensor<2xf32>", "the stated types are (tensor<3xf32>)"),
         ("%0 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<2xf32>", "has 3 elements, expected 2"),
         ("%0 = stablehlo.constant dense<[1.0, 2.0> : tensor<2xf32>", "the lists of elements are malformed"),
-        ('%0 = stablehlo.constant dense<"0x00"> : tensor<2xf32>', "has 1 bytes"),
+        ('%0 = stablehlo.constant dense<"0x00"> : tensor<2xf32>', "has 1 byte"),
         ("%0 = stablehlo.constant dense<300> : tensor<2xi8>", "out of the range of int8"),
         ("%0 = stablehlo.constant dense<1> : tensor<9999999x9999999x9999999xi8>", "more than 1099511627776 elements"),
         ("%0 = stablehlo.iota dim = x : tensor<2xf32>", "x.mlir:2:29: expected an integer, got 'x'"),

@@ -642,8 +642,8 @@ def _recurrent() -> list[Mistake]:
         ({"clip": -1.0}, "clip is -1.0"),
         ({"activations": ("tanh", "tanh")}, "expected 1 name"),
         ({"activations": ("sine",)}, "unknown activation 'sine'"),
-        ({"alpha": (1.0, 2.0)}, "alpha is (1.0, 2.0), expected 1 numbers"),
-        ({"beta": 1.0}, "beta is 1.0, expected 1 numbers"),
+        ({"alpha": (1.0, 2.0)}, "alpha is (1.0, 2.0), expected 1 number"),
+        ({"beta": 1.0}, "beta is 1.0, expected 1 number"),
     ]
     rows += [Mistake("rnn", (x, r, h, none), message, RelvmArgumentError, attributes) for attributes, message in wrong]
     gru = (tensor("f32", "5, n, 9"), tensor("f32", "1, 3, 9"), tensor("f32", "1, 3"), h, none)

@@ -11,7 +11,7 @@ _MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 
 
 def expect_no_problems(place: str, problems: Collection[str], items: str) -> None:
-    """If there are problems, raise one RelvmUnsupportedError that lists them.
+    """If there are problems, raise one RelvmUnsupportedError that lists up to _MAX_PROBLEMS of them.
 
     place: the model, with which the messages of the problems begin.
     items: what could not be imported, such as "nodes".

@@ -184,7 +184,7 @@ def _expect_text(name: Any, here: str) -> None:
 def function_key(node: Any) -> Key:
     """Return the key by which to search for the function that `node` calls: domain, operator type, overload.
 
-    If the operator of the node is a built-in one, the model has no function with this key.
+    The model has a function with this key only if it defines the operator of the node itself.
     """
     return plain_domain(node.domain), node.op_type, node.overload
 

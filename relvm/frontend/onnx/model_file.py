@@ -212,7 +212,8 @@ class ModelFile:
         length = len(data) - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > len(data):
             raise RelvmFormatError(
-                f"{here}: bytes {offset} to {offset + length} lie outside {location}, which has {len(data)} bytes"
+                f"{here}: bytes {offset} to {offset + length} lie outside {location}, which has "
+                f"{counted(len(data), 'byte')}"
             )
         return data[offset : offset + length]
 

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmFormatError,
+    RelvmShapeError,
+    RelvmUnsupportedError,
+    counted,
+    shortened,
+)
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.converter_modules import CONVERTER_MODULES
 from relvm.frontend.onnx.values import HostValue
@@ -134,7 +141,7 @@ class OnnxNode:
         """
         values = tuple(self.attribute(name, (default,) * count))
         if len(values) != count:
-            raise RelvmArgumentError(f"{name} is {list(values)}, expected {count} integers")
+            raise RelvmArgumentError(f"{name} is {list(values)}, expected {counted(count, 'integer')}")
         if least is not None and any(value < least for value in values):
             raise RelvmArgumentError(f"{name} is {list(values)}, expected values of at least {least}")
         return values

@@ -191,6 +191,11 @@ def pad_axes(
     before, after: for each axis, the number of copies to add at its start and at its end.
     margin: a function that is called as margin(x, axis, end), and returns the slice to copy.  Its argument `end` is 0
     for the padding at the start of the axis, and 1 for the padding at the end.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        A number of copies is negative.
     """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_origin
 import numpy as np
 
 from relvm.data_classes import record, value_record
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError, counted
 from relvm.frontend.script.syntax_names import syntax_advice, syntax_name
 from relvm.frontend.text.lexer import Source
 from relvm.ir.dtypes import F64, DType
@@ -166,7 +166,7 @@ class SourceReader:
         types = [each for each in metadata if isinstance(each, str)]
         if len(types) != 1:
             reason = f'{ast.unparse(node)}: expected one type as a string, as in Annotated[Tensor, "f32[n]"]'
-            raise self.error(RelvmTypeError, f"{reason}; got {len(types)} strings", node)
+            raise self.error(RelvmTypeError, f"{reason}; got {counted(len(types), 'string')}", node)
         return types[0]
 
     def python_value(self, node: ast.Name | ast.Attribute) -> Any:

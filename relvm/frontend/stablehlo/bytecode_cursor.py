@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, counted
 
 _T = TypeVar("_T")
 
@@ -41,14 +41,14 @@ class ByteCursor:
     def bytes(self, count: int) -> bytes:
         """Read `count` bytes."""
         if count > self.left:
-            self.fail(f"expected {count} bytes, got {self.left}")
+            self.fail(f"expected {counted(count, 'byte')}, got {self.left}")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def part(self, count: int) -> ByteCursor:
         """Return a cursor over the next `count` bytes, and move behind them."""
         if count > self.left:
-            self.fail(f"expected {count} bytes, got {self.left}")
+            self.fail(f"expected {counted(count, 'byte')}, got {self.left}")
         self.at += count
         return ByteCursor(self.data, self.at - count, self.at, self.place)
 

@@ -167,7 +167,7 @@ def elements_of_bytes(type_: Tensor, data: bytes, place: str) -> Elements:
             bits = [byte >> i & 1 for i in range(size)] if size <= 8 and byte != 255 else [byte & 1]
             return elements_of(type_, np.array(bits, bool), place)
     if dtype.itemsize == 0 or len(data) % dtype.itemsize:
-        raise RelvmFormatError(f"{place}: a constant of the type {type_} has {len(data)} bytes")
+        raise RelvmFormatError(f"{place}: a constant of the type {type_} has {counted(len(data), 'byte')}")
     array = np.frombuffer(data, dtype.newbyteorder("<") if dtype.isbuiltin == 1 else dtype)
     return elements_of(type_, _normalized(array.astype(dtype)), place)
 

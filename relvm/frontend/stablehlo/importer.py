@@ -91,7 +91,7 @@ def from_stablehlo(model: str | os.PathLike[str] | bytes, *, name: str = "model"
     RelvmFormatError
         The artifact is damaged or of a newer version, or the program violates a rule of StableHLO.
     RelvmUnsupportedError
-        relvm does not support some operations or types.  The message lists them all.
+        relvm does not support some operations or types.  The message lists up to 100 of them.
     RelvmTypeError
         The types of an operation do not fit together.
 
@@ -431,7 +431,10 @@ def _called(block: Block) -> Iterator[str]:
 
 
 def identifier(name: str, default: str) -> str:
-    """Return `name` with characters that an identifier cannot have replaced by _."""
+    """Return an identifier of at most 100 characters: `name` with other characters replaced by _.
+
+    If the result would be empty or begin with a digit, it begins with `default` instead.
+    """
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not text or text[0].isdigit():
         text = f"{default}_{text}" if text else default

@@ -153,7 +153,7 @@ class Node(NodeContext):
         if not isinstance(value, tuple) or not all(isinstance(item, int) for item in value):
             raise RelvmFormatError(f"expected the attribute {name} to be a list of integers, got {value!r}")
         if count is not None and len(value) != count:
-            raise RelvmFormatError(f"attribute {name} has {len(value)} integers, expected {count}")
+            raise RelvmFormatError(f"attribute {name} has {counted(len(value), 'integer')}, expected {count}")
         return tuple(map(int, value))
 
     def padding(self, name: str, rank: int) -> tuple[tuple[int, int], ...]:

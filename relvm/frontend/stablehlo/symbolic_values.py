@@ -63,8 +63,9 @@ class SymbolicValues:
     def follow(self, operation: Operation, values: Mapping[Value, Expr]) -> None:
         """Compute the elements of the result of an imported operation if those of the operands are known.
 
-        Later calls of the function that contains the operation give its values other elements, and operations outside
-        of the function know only the expression of the result.
+        This must be done directly after the import of the operation.  If the function that contains it is inlined
+        again, its values get other elements.  Operations outside of the function find the elements only by the
+        expression of the result.
 
         values: the values that the operation can use, and its result.
         """

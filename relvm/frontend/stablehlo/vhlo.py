@@ -27,7 +27,7 @@ from relvm.frontend.stablehlo.program import (
 
 
 class Reader(Protocol):
-    """The part of the reader that finds types, attributes and strings by their numbers."""
+    """The part of the reader that reads an index from a cursor, and returns the type, attribute or string with it."""
 
     def type_of(self, c: ByteCursor) -> AnyType: ...
 

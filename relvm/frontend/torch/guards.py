@@ -37,7 +37,14 @@ _LIMIT = 1 << 32  # of numbers in conditions
 
 
 def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | None:
-    """Return the relation of two sizes that a condition states, as in SizeClaim, or None if it is ignored."""
+    """Return the relation of two sizes that a condition states, as in SizeClaim.
+
+    Return None for all other conditions: if it does not compare two sizes, if relvm cannot express it, or if it only
+    states that a size is at least 2 or less.
+
+    text: the condition, an expression of Python.
+    size_of: a function that returns the size of an axis of an input.
+    """
     if len(text) > MAX_GUARD:
         return None
     try:
@@ -67,8 +74,11 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
 
 
 def value_of_guard(text: str, size_of: SizeOf, call: Callable[[str, list[Expr]], Expr]) -> Expr | None:
-    """Return the truth of a condition that `claim_of_guard` ignores, as a bool scalar, or None if it is ignored.
+    """Return whether a condition that compares numbers other than integers is true, as a bool scalar.
 
+    Return None for all other conditions, and if relvm cannot compute the numbers.
+
+    text, size_of: as for `claim_of_guard`.
     call: a function that emits a call of a function of sympy.
     """
     if len(text) > MAX_GUARD:

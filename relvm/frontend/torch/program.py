@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmFormatError, shortened
+from relvm.errors import RelvmFormatError, counted, shortened
 from relvm.frontend.torch.limits import MAX_GRAPH_DEPTH, MAX_NAME, MAX_NODES
 
 Argument = dict[str, Any]
@@ -219,7 +219,7 @@ class GraphReader:
             expect_fields(what, names)
             for name, each in names.items():
                 if len(name) > MAX_NAME:
-                    raise RelvmFormatError(f"{what}: the name of a value has {len(name)} characters")
+                    raise RelvmFormatError(f"{what}: the name of a value has {counted(len(name), 'character')}")
                 expect_fields(f"{what}: {shortened(name)}", each)
                 is_valid = _list_of(_is_size)(each.get("sizes")) if names is tensors else _is_size(each)
                 if not is_valid:

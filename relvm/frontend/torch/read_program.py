@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, expect_type, shortened
+from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, counted, expect_type, shortened
 from relvm.frontend.torch.archive import Archive
 from relvm.frontend.torch.element_types import dtype_of_scalar_type, is_complex
 from relvm.frontend.torch.limits import MAX_BYTES, MAX_EXPANDED_BYTES, MAX_GUARDS, MAX_JSON_BYTES, MAX_RANK
@@ -222,7 +222,7 @@ def tensor_of(data: memoryview, meta: Mapping[str, Any], here: str) -> np.ndarra
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     if count * item > MAX_BYTES or (count and (last + 1) * item > len(data)):
         raise RelvmFormatError(
-            f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {len(data)} bytes"
+            f"{here}: a tensor of the sizes {sizes} is outside of its file, which has {counted(len(data), 'byte')}"
         )
     if count * item > max(MAX_EXPANDED_BYTES, len(data)):
         raise RelvmFormatError(

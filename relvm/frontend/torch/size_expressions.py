@@ -39,7 +39,7 @@ def parse_expression(text: str) -> Call:
     """
     if len(text) > MAX_EXPRESSION:
         raise RelvmFormatError(
-            f"the expression of a size has {len(text)} characters, expected at most {MAX_EXPRESSION}"
+            f"the expression of a size has {counted(len(text), 'character')}, expected at most {MAX_EXPRESSION}"
         )
     tokens: list[tuple[str, str]] = []
     at = 0

@@ -207,7 +207,10 @@ def _with_all(dim: AnyDim, value: int) -> AnyDim:
 
 
 def seems_one(dim: AnyDim) -> bool:
-    """Return whether a size is 1 for a few values of its variables, without a division by 0."""
+    """Return whether a size is 1 for each of a few sample values of its variables.
+
+    Return False if one of them causes a division by 0.
+    """
     try:
         return all(_with_all(dim, value) == 1 for value in _SAMPLES)
     except ZeroDivisionError:
@@ -227,6 +230,6 @@ def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: An
 
 
 def identifier(name: str) -> str:
-    """Return `name`, with _ in place of each character that is not valid in an identifier."""
+    """Return the first 100 characters of `name`, with _ in place of each one that is not valid in an identifier."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     return (text if text and not text[0].isdigit() else f"_{text}")[:100]

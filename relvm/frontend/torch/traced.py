@@ -58,7 +58,7 @@ def from_torch(
     Raises
     ------
     RelvmUnsupportedError
-        PyTorch is not installed, or relvm does not support some operators.  The message lists them all.
+        PyTorch is not installed, or relvm does not support some operators.  The message lists up to 100 of them.
     RelvmTypeError
         `model` has another type.
     RelvmArgumentError

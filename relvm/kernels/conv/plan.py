@@ -54,6 +54,8 @@ def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> 
 def is_direct_faster_than_windows(w: Shape, out: Shape, window: Window) -> bool:
     """Return whether `convolve_directly` takes less time than `multiply_windows` for a convolution with groups=1.
 
+    Return False if `convolve_directly` cannot generate the convolution, and True if only `multiply_windows` cannot.
+
     w, out: the shapes of the weights, which are known, and of the result.  Unknown spatial sizes count as large ones.
     """
     channels = known_size(w[1])
@@ -71,7 +73,6 @@ def direct_shape_if_faster(
     """Return the sizes of a direct convolution if it is faster than a product with an im2col matrix, otherwise None.
 
     batch: the number of images.  If it is unknown, the times are estimated for one image.
-
     channels, filters: the number of channels and of filters per group.
     dims: the sizes of the output along the spatial axes.
     shares_panels: whether the positions of all images would be columns of one im2col matrix.

@@ -150,6 +150,6 @@ def _expect_numbers(op: str, name: str, numbers: Any, defaults: list[float | Non
         and len(numbers) == len(defaults)
         and all(isinstance(n, int | float) for n in numbers)
     )
-    message = "{}: {} is {!r}, expected {} numbers"
-    expect(fits, message, op, name, numbers, len(defaults), error=RelvmArgumentError)
+    message = "{}: {} is {!r}, expected {}"
+    expect(fits, message, op, name, numbers, counted(len(defaults), "number"), error=RelvmArgumentError)
     return list(numbers)

@@ -27,8 +27,8 @@ def canonicalize(module: Module) -> Module:
 
     A rule matches an operator call and the calls that compute its arguments, which are already canonical.  A rule
     applies only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  A
-    power that becomes a product can be rounded differently.  In a local function, rules ignore calls outside the
-    function, because the function would otherwise capture more values.
+    power that becomes products, roots or reciprocals can be rounded differently.  In a local function, rules ignore
+    calls outside the function, because the function would otherwise capture more values.
     """
     budget = make_budget(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)

@@ -85,9 +85,9 @@ def combine(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DT
 
 
 def exact_reciprocal(divisor: Constant) -> Constant | None:
-    """Return 1 / divisor if each element of `divisor` is a power of two, otherwise None.
+    """Return 1 / divisor if multiplication by it gives exactly the results of the division, otherwise None.
 
-    In all other cases, multiplication by the reciprocal could give another result than division.
+    The elements of `divisor` must be powers of two or their negatives, with reciprocals that are normal numbers.
     """
     with np.errstate(all="ignore"):
         result = 1 / divisor.value

@@ -205,7 +205,7 @@ def test_a_call_with_the_wrong_number_of_arguments_is_refused() -> None:
         b.emit_call("main", [b.r(0), b.r(0)], dst=b.r(1))
         b.emit_ret(b.r(1))
     with pytest.raises(
-        RelvmFormatError, match="a call has 2 arguments, which is not the number of the function's parameters"
+        RelvmFormatError, match="the number of arguments of a call, 2, is not that of the function's parameters"
     ):
         b.get()
 

@@ -146,7 +146,7 @@ def _integer_list(node: OnnxNode, name: str, count: int, maximum: int | None = N
     numbers = node.attribute(name, [0] * count)
     if len(numbers) != count or (maximum is not None and not all(0 <= number <= maximum for number in numbers)):
         limits = "" if maximum is None else f" from 0 to {maximum}"
-        raise RelvmFormatError(f"{name} is {numbers}, expected {count} numbers{limits}")
+        raise RelvmFormatError(f"{name} is {numbers}, expected {counted(count, 'number')}{limits}")
     return numbers
 
 

@@ -99,7 +99,10 @@ def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, bloc
     axis = expect_axis(node.proto.op_type, axis, len(shape))
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
-        raise RelvmShapeError(f"{count} blocks of {block} elements do not fit axis {axis} of {x}")
+        blocks = -(-x.shape[axis] // block)
+        raise RelvmShapeError(
+            f"axis {axis} of {x}, divided by block_size {block}: expected {blocks} blocks, got {count}"
+        )
     if not isinstance(x.shape[axis], int) and exact_quotient(x.shape[axis], block) != count:
         blocks = (x.shape[axis] + (block - 1)) // block
         node.require_equal(count, blocks, f"{{}} blocks of {block} elements along axis {axis}, expected {{}}")

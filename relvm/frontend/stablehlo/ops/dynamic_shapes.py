@@ -87,7 +87,7 @@ def _dynamic_pad(node: Node) -> Expr:
     x, value = node.operands[:2]
     low, high, interior = (node.sizes(i) for i in (2, 3, 4))
     if not len(low) == len(high) == len(interior) == len(node.shape()):
-        raise RelvmFormatError(f"expected {len(node.shape())} numbers of elements before, after and between")
+        raise RelvmFormatError(f"expected {counted(len(node.shape()), 'number')} of elements before, after and between")
     return node.importer.with_shape(
         padded_dynamically(node, x, value, low, high, interior),
         _declared_sizes(

@@ -119,7 +119,7 @@ def _padded_at_run_time(node: Node, dims: ConvDimensions, dilation: tuple[int, .
     node.expect_operands(3)
     sizes, rank = node.sizes(2), len(node.shape())
     if len(sizes) != 2 * len(dilation):
-        raise RelvmFormatError(f"the padding has {len(sizes)} numbers, expected {2 * len(dilation)}")
+        raise RelvmFormatError(f"the padding has {counted(len(sizes), 'number')}, expected {2 * len(dilation)}")
     low: list[AnyDim] = [0] * rank
     high: list[AnyDim] = [0] * rank
     interior: list[AnyDim] = [0] * rank
