@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from support import modes
 from support.browser import browser  # noqa: F401  (a fixture)
-from support.stages import may_hold, stages_of
+from support.stages import compiles, may_hold, stages_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested
@@ -24,7 +24,10 @@ hypothesis.settings.load_profile("relvm")
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send this signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    modes.COMPILES = config.option.markexpr != "fast"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    modes.COMPILES = compiles(item.nodeid.removeprefix("tests/"), item.config.option.markexpr)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

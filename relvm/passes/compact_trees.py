@@ -30,9 +30,10 @@ class _Nodes:
 
 
 def compact_trees(call: OpCall) -> Expr:
-    """Return `tree_ensemble_compact` with the tables of a call of `tree_ensemble`.
+    """Return a call of `tree_ensemble_compact` with the same result as a call of `tree_ensemble`.
 
-    Return the call itself if a table is not constant or contains an invalid number.
+    The tables are converted to a smaller form.  Return the call itself if a table is not constant or contains an
+    invalid number.
     """
     x, *tables = call.args
     given = [table.value for table in tables if isinstance(table, Constant)]

@@ -437,7 +437,7 @@ def split_command(text: str) -> list[str]:
 
 
 def limit_memory(max_bytes: int | None) -> None:
-    """Limit the memory of this process to what it has now and `max_bytes`, or lift the limit."""
+    """Allow this process `max_bytes` more memory than it has now.  If `max_bytes` is None, lift the limit."""
     import resource  # only few processes need it
 
     limit = most = resource.getrlimit(resource.RLIMIT_DATA)[1]

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support import modes
 
 from relvm import vm
 from relvm.compiler.build import assemble, lower
@@ -196,7 +195,6 @@ def test_random_loops_have_the_same_bits_as_with_boxed_tensors() -> None:
     assert unboxed > 50
 
 
-@pytest.mark.skipif(not modes.COMPILES, reason="the stage does not compile")
 def test_random_loops_have_the_same_bits_in_compiled_mode() -> None:
     for seed in range(1000, 1006):
         program = Program(seed)

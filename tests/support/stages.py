@@ -1,8 +1,9 @@
 """Test stages: `pytest -m fast` (or `docs`, `cross`, `clients`, `full`) runs the tests of a stage.
 
 Each test belongs to one stage, except that every third of the fast tests that build programs in every mode also belongs
-to the full stage.  The fast stage builds their programs without compiling C (`COMPILES` in modes.py), which takes much
-less time.  Without `-m`, all tests compile C.
+to the full stage.  Compiling C takes most of the time of such a test.  The fast stage builds their programs without
+compiling C (`COMPILES` in modes.py), and so does the full stage for two thirds of its own tests of this kind, unless
+they share their programs.  Without `-m`, all tests compile C.
 
 The lists name files, folders and single tests below tests/.
 """
@@ -153,11 +154,12 @@ CLIENTS = ("clients/test_array_libraries.py", "clients/test_clients.py", "client
 
 _TESTS = Path(__file__).resolve().parent.parent
 _BUILDS = re.compile(r"\b(machines\w*|Builds|run_\w*everywhere|answers|c_answers|against_\w+)\(")
+_SHARED = re.compile(r"\bmachines_of_\w+\(")
 
 _FAST = tuple(entry for entries in FAST.values() for entry in entries)
 _LISTED = {"docs": DOCS, "cross": CROSS, "clients": CLIENTS, "fast": _FAST}
 STAGES = (*_LISTED, "full")
-_COMPILED = 3  # every third fast test that builds programs in every mode also belongs to the full stage
+_COMPILED = 3  # every third test that builds programs in every mode compiles C in the full stage
 
 
 def stage_of(test: str) -> str:
@@ -175,15 +177,34 @@ def _is_listed(test: str, entries: tuple[str, ...]) -> bool:
 def stages_of(test: str) -> tuple[str, ...]:
     """Return all stages of a test, the one of `stage_of` first."""
     stage = stage_of(test)
-    is_chosen = crc32(test.encode()) % _COMPILED == 0
-    builds = stage == "fast" and is_chosen and _builds_in_every_mode(test.partition("::")[0])
+    builds = stage == "fast" and _is_chosen(test) and _builds_in_every_mode(test.partition("::")[0])
     return (stage, "full") if builds else (stage,)
+
+
+def compiles(test: str, stage: str) -> bool:
+    """Return whether a test compiles the programs that it builds in every mode.
+
+    test: its name below tests/.
+    stage: the value of `-m`.
+    """
+    return stage != "fast" and (stage != "full" or _is_chosen(test) or _shares_programs(test.partition("::")[0]))
+
+
+def _is_chosen(test: str) -> bool:
+    """Return whether a test is one of those that compile C in the full stage."""
+    return crc32(test.encode()) % _COMPILED == 0
 
 
 @cache
 def _builds_in_every_mode(file: str) -> bool:
     """Return whether the tests of a file call functions that build programs in several modes (modes.py)."""
     return bool(_BUILDS.search((_TESTS / file).read_text()))
+
+
+@cache
+def _shares_programs(file: str) -> bool:
+    """Return whether the tests of a file build the programs of many tests together."""
+    return bool(_SHARED.search((_TESTS / file).read_text()))
 
 
 def may_hold(stage: str, path: Path) -> bool:

@@ -56,8 +56,8 @@ class CSource:
     kernels: the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
     initializes the library.
     routines: the text of the translation unit with routines, empty if all functions are bytecode.
-    locations: for each routine, unless it is for debugging, its instructions that can fail, with their source locations
-    (`failure_locations`).  Routines on unboxed scalars do not report which instruction failed.
+    locations: for each routine, the source locations of its instructions that can fail (`failure_locations`).  Empty if
+    the code is for debugging.  Routines on unboxed scalars do not report which instruction failed.
     """
 
     kernels: tuple[str, ...]

@@ -13,7 +13,7 @@ Branch = Callable[[], Sequence[Expr]]
 
 
 def as_result(results: Sequence[Expr]) -> Expr:
-    """Return the result of a block or function that returns several values: a tuple, or the value if there is one."""
+    """Return the result of a block or function that returns `results`: a tuple, or the value if there is only one."""
     return results[0] if len(results) == 1 else Tuple(tuple(results))
 
 

@@ -517,7 +517,10 @@ class ExpressionTranslator(SourceReader):
         return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
 
     def condition(self, test: ast.expr) -> bool | Expr:
-        """Translate the condition of an if.  Return a Python bool if it is known at translation time."""
+        """Translate the condition of an if or a loop.
+
+        Return a bool if the condition is a Python value, but an expression if it is an array or number of NumPy.
+        """
         value = self.expression(test)
         if not isinstance(value, Expr | np.ndarray | np.generic):
             return bool(value)

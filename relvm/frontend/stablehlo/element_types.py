@@ -82,7 +82,7 @@ def _known_dtype(name: str) -> DType | None:
 
 @cache
 def numpy_of_element(name: str) -> np.dtype | None:
-    """Return the dtype of the elements of a constant, or None if constants of this type cannot be read."""
+    """Return the NumPy dtype of constants with the element type `name`, or None if such constants cannot be read."""
     if name in _FOREIGN:
         return np.dtype(_FOREIGN[name])
     known = _known_dtype(name)

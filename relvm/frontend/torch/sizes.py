@@ -230,6 +230,9 @@ def _solve(call: Any, symbol: str, sizes: MutableMapping[str, AnyDim], value: An
 
 
 def identifier(name: str) -> str:
-    """Return the first 100 characters of `name`, with _ in place of each one that is not valid in an identifier."""
+    """Return `name` with _ in place of each character that is not a letter, a digit or _, cut to 100 characters.
+
+    If the name is empty or begins with a digit, _ is put before it.
+    """
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     return (text if text and not text[0].isdigit() else f"_{text}")[:100]
