@@ -10,6 +10,7 @@ import pytest
 from relvm import vm
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
+from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.ir.kernel_def_interpreter import evaluate_kernel
@@ -59,6 +60,11 @@ KERNELS = {
         (40, 6, 3),
         "for r in range(40) { for j in range(6) { out[r, j, 2] = x[r, j]; out[r, j, 0] = -x[r, j] } }",
     ),
+    "passes of a Fourier transform": (
+        (40, 8),
+        (40 * 16,),
+        "for p in range(40) { for q in simd(8) { out[16 * p + q] = x[p, q]; out[16 * p + q + 8] = -x[p, q] } }",
+    ),
     "two stores that overlap": (
         (40, 6),
         (40, 7),
@@ -100,3 +106,14 @@ def test_strips_consist_of_several_rows_if_the_order_of_stores_does_not_matter(n
     listing = kernel_listing(print_kernel_bytecode(kernel))
     loads_single_elements = any(" load s" in line for line in listing.splitlines())
     assert loads_single_elements != has_strips
+
+
+def test_the_stores_of_a_simd_loop_must_be_apart() -> None:
+    body = "for q in simd(9) { out[q] = x[q]; out[q + 8] = x[q] }"
+    with pytest.raises(RelvmTypeError, match="the iterations of a simd loop must be independent"):
+        vm.build(
+            parse_module(
+                f"kernel k(x: f32[9]) -> (out: f32[17]) {{ {body} }}\ndef main(x: f32[9]) -> f32[17] = kernel k(x)"
+            ),
+            target="bytecode",
+        )
