@@ -451,6 +451,9 @@ class Importer(SizeContext):
             ((kind, content),) = output.items()
             if kind not in _SCALARS:
                 return False
+        for name in (name for _, argument in node.inputs for name in _argument_names(argument)):
+            if name in scope.values and scope.values[name] is None:
+                raise _Unimported  # its symbols have no value
         for output in node.outputs:
             ((kind, content),) = output.items()
             name = content["as_name"]
@@ -482,7 +485,11 @@ class Importer(SizeContext):
         if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
-            raise RelvmUnsupportedError(reason_for_refusal(target) or _unknown_operator(target))
+            reason = reason_for_refusal(target)
+            called = [str(argument["as_operator"]) for _, argument in node.inputs if "as_operator" in argument]
+            if reason and called:  # an operator that calls another one
+                reason = f"{shortened(called[0].removeprefix('torch.ops.'))}: {reason}"
+            raise RelvmUnsupportedError(reason or self._unknown_operator(target))
         accepted = _accepted(convert)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -518,6 +525,15 @@ class Importer(SizeContext):
                 unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
                 if not unified:
                     raise
+
+    def _unknown_operator(self, target: str) -> str:
+        """Return the message about an operator that has no converter and no reason why it is refused."""
+        namespace = target.partition(".")[0]
+        if not any(name.startswith(f"{namespace}.") for name in supported_operators()):
+            reason = "custom operators are not supported"
+            return f"{reason}; replace this one of {shortened(namespace)} by operators of PyTorch"
+        hint = "" if self.program.is_decomposed else "; if PyTorch decomposes it, export with run_decompositions()"
+        return f"the operator is not supported{hint}"
 
     def _with_sizes(self, value: Any, sizes: Mapping[AnyDim, AnyDim]) -> Any:
         """Return an argument with sizes replaced by sizes that are equal at run time, which is checked then."""
@@ -761,14 +777,6 @@ def _unified(
 @cache
 def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
-
-
-def _unknown_operator(target: str) -> str:
-    """Return the message about an operator that has no converter and no reason why it is refused."""
-    namespace = target.partition(".")[0]
-    if any(name.startswith(f"{namespace}.") for name in supported_operators()):
-        return "the operator is not supported"
-    return f"custom operators are not supported; replace this one of {shortened(namespace)} by operators of PyTorch"
 
 
 def _find_converter(target: str) -> tuple[Converter | None, str | None]:
