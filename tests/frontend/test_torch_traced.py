@@ -306,6 +306,16 @@ def test_order_statistics_of_any_size() -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("align", [False, True])
+def test_cubic_samples_at_the_border(align: bool) -> None:
+    def sampled(x: Any, grid: Any) -> Any:
+        return torch.nn.functional.grid_sample(x, grid, "bicubic", "border", align_corners=align)
+
+    x, grid = torch.randn(1, 2, 4, 5), torch.cat([torch.randn(1, 40, 1, 2) * 1.5, torch.full((1, 1, 1, 2), 1e9)], 1)
+    found = run(from_torch(sampled, (x, grid)), x, grid)[0]
+    np.testing.assert_allclose(found, sampled(x, grid), rtol=1e-4, atol=1e-5)
+
+
 def test_frequencies_of_spectra() -> None:
     found = run(
         from_torch(lambda x: (torch.fft.fftfreq(5, 0.5) + x, torch.fft.rfftfreq(6) + x), (torch.zeros(1),)),
