@@ -93,6 +93,8 @@ def _split(loop: Loop) -> tuple[Loop, ...]:
     inner = [item for item in loop.body if isinstance(item, Loop)]
     if loop.kind != "range" or len(inner) < 2 or not all(isinstance(item, Let | Loop) for item in loop.body):
         return ()
+    if any(isinstance(item, Assign) for item in statements_in(loop.body)):  # a loop may read what another one assigns
+        return ()
     parts = tuple(replace(loop, body=(*_needed(loop.body, row), row)) for row in inner)
     if any(row.kind != "simd" or trip_count(row) is None for row in inner) or not any(map(_suits_wide_blocks, parts)):
         return ()

@@ -65,6 +65,12 @@ KERNELS = {
         (40 * 16,),
         "for p in range(40) { for q in simd(8) { out[16 * p + q] = x[p, q]; out[16 * p + q + 8] = -x[p, q] } }",
     ),
+    "a sum that another part of the row needs": (
+        (50, 9),
+        (50, 8),
+        "for r in range(50) { let sum = f32(0); for j in simd(9) { sum += x[r, j] }; "
+        "for i in simd(8) { out[r, i] = sum + x[r, i] } }",
+    ),
     "two stores that overlap": (
         (40, 6),
         (40, 7),
