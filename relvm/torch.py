@@ -181,6 +181,7 @@ class _Program:
         self._is_plain = self._plan.is_plain()
         self._complex = _complex_results(functional)
         self._names = {i: placeholders[i].name for i in frozen}
+        self._sizes = _sizes_by_symbol(values)
         self._program = program_of_graph(functional, place, {self._names[i]: array_of(x) for i, x in frozen.items()})
         self._arguments = [
             i for i, value in enumerate(values) if i not in frozen and isinstance(value, torch.Tensor | torch.SymInt)
@@ -203,10 +204,15 @@ class _Program:
         tensors = dict(self._program.tensors)
         tensors.update((self._names[i], array_of(tensor)) for i, tensor in frozen.items())
         with resources("torch.compile"):
-            module = import_program(replace(self._program, tensors=tensors))
+            module = import_program(replace(self._program, tensors=tensors), known_size=self._known_size)
             executable = build(module, self._settings.exec_mode, self._settings.target)
         known = [(i, x, x._version, x.data_ptr()) for i, x in frozen.items()]
         return known, executable, [self._function(executable)]
+
+    def _known_size(self, symbol: str) -> int | None:
+        """Return the value of a symbol, or None.  TorchDynamo then compiles another graph for other values."""
+        size = self._sizes.get(symbol)
+        return None if size is None else int(size)
 
     def _function(self, executable: Executable) -> Callable[..., Any]:
         """Return the function `main` of a new machine, which takes and returns tensors of PyTorch."""
@@ -255,6 +261,16 @@ class _Program:
 
         boxed._boxed_call = True  # type: ignore[attr-defined]
         return boxed
+
+
+def _sizes_by_symbol(values: Sequence[Any]) -> dict[str, Any]:
+    """Return the sizes that are single symbols, by the names of the symbols.
+
+    values: the inputs of a graph.
+    """
+    found = (size for value in values for size in (value, *getattr(value, "shape", ())))
+    nodes = ((size, getattr(size, "node", None)) for size in found)
+    return {str(node.expr): size for size, node in nodes if node is not None and node.expr.is_Symbol}
 
 
 def _is_passed_as_it_is(example: Any) -> bool:

@@ -195,9 +195,9 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
   return dst;
 }
 
-/* Fills the end of `axes` with the axes of `shape` along which `tensor` is expanded, without axes of size 1, and
-   returns the index of the first one.  The innermost axes that are not repeated become the run instead, whose size is
-   stored in *run_bytes. */
+/* Fills the end of `axes` with the axes of `shape` that are longer than 1, and returns the index of the first one.  The
+   innermost axes along which `tensor` is not repeated are not stored.  They form the run, whose size is stored in
+   *run_bytes. */
 static int32_t fill_axes(const rvm_tensor *tensor, const rvm_shape *shape, expanded_axis axes[RVM_MAX_RANK],
                          size_t *run_bytes) {
   const int32_t missing = shape->rank - tensor->dl.ndim; /* the number of axes that the tensor lacks */

@@ -635,7 +635,8 @@ static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_a
     return;
   }
 #endif
-  /* All bytes of the words [begin, end) are inside the line.  The other words are computed byte by byte. */
+  /* All bytes of the words [begin, end) are inside the line.  The other words are computed byte by byte.  `last` is the
+     largest j * step for which the byte of the last row is before the end of the line. */
   const int64_t last = line_size - 1 - position - (rows - 1) * stride;
   int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;

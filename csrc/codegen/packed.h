@@ -1,5 +1,5 @@
-/* packed.h: the prologue of generated packed functions over tensors: the check of their arguments, and parallel
-   loops. */
+/* packed.h: parts of generated packed functions over tensors: the checks of the arguments and of the C stack, and
+   parallel loops. */
 #ifndef RELVM_PACKED_H
 #define RELVM_PACKED_H
 

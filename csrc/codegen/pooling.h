@@ -1,4 +1,4 @@
-/* pooling.h: maximum pooling of f32. */
+/* pooling.h: maximum and average pooling of f32. */
 #ifndef RELVM_POOLING_H
 #define RELVM_POOLING_H
 
@@ -15,46 +15,52 @@ static inline float rvm_larger_or_nan(float total, float element) {
   return element == element ? larger : element;
 }
 
-/* Stores in `line` the maximum over the rows of a window, for each of `span` columns of a plane x with `height` rows.
+/* Combines the elements of a window: adds them up if `is_mean`, otherwise returns the larger one. */
+static inline RVM_ALWAYS_INLINE float rvm_pooled(int is_mean, float total, float element) {
+  return is_mean ? total + element : rvm_larger_or_nan(total, element);
+}
+
+/* Stores in `line` the combined rows of a window, for each of `span` columns of a plane x with `height` rows.
    y: the row of the plane at which the window begins.  left: the first of the columns.  Both may be negative. */
-static inline RVM_ALWAYS_INLINE void rvm_max_pool_line(const rvm_max_pool_f32_arguments *args, float *line,
-                                                       const float *x, int64_t height, int64_t y, int64_t left,
-                                                       int64_t span) {
+static inline RVM_ALWAYS_INLINE void rvm_pool_line(const rvm_max_pool_f32_arguments *args, int is_mean, float *line,
+                                                   const float *x, int64_t height, int64_t y, int64_t left,
+                                                   int64_t span) {
+  const float start = is_mean ? 0 : -INFINITY;
   /* The columns [begin, end) of the line are inside the plane. */
   const int64_t outside = -left < span ? -left : span, begin = left < 0 ? outside : 0;
   const int64_t inside = args->width - left < span ? args->width - left : span, end = inside > begin ? inside : begin;
   int is_first = 1;
-  for (int64_t i = 0; i < begin; i++) line[i] = -INFINITY;
-  for (int64_t i = end; i < span; i++) line[i] = -INFINITY;
+  for (int64_t i = 0; i < begin; i++) line[i] = start;
+  for (int64_t i = end; i < span; i++) line[i] = start;
   for (int64_t tap = 0; tap < args->window_height; tap++) {
     const int64_t row = y + tap * args->dilation_y;
     if (row < 0 || row >= height) continue;
     const float *source = x + row * args->width;
     if (is_first) {
       RVM_SIMD()
-      for (int64_t i = begin; i < end; i++) line[i] = source[left + i];
+      for (int64_t i = begin; i < end; i++) line[i] = is_mean ? 0 + source[left + i] : source[left + i];
     } else {
       RVM_SIMD()
-      for (int64_t i = begin; i < end; i++) line[i] = rvm_larger_or_nan(line[i], source[left + i]);
+      for (int64_t i = begin; i < end; i++) line[i] = rvm_pooled(is_mean, line[i], source[left + i]);
     }
     is_first = 0;
   }
   if (is_first) {
     RVM_SIMD()
-    for (int64_t i = begin; i < end; i++) line[i] = -INFINITY;
+    for (int64_t i = begin; i < end; i++) line[i] = start;
   }
 }
 
-/* Stores in out[o] the maximum over the columns of a window, which begin at line[o * stride_x]. */
-static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
-                                                          const float *line, int64_t count) {
+/* Stores in out[o] the combined columns of a window, which begin at line[o * stride_x]. */
+static inline RVM_ALWAYS_INLINE void rvm_pool_columns(const rvm_max_pool_f32_arguments *args, int is_mean, float *out,
+                                                      const float *line, int64_t count) {
   const int64_t stride = args->stride_x, dilation = args->dilation_x;
-  if (args->window_width == 2 && !RVM_IS_COMPACT) {
+  if (args->window_width == 2 && !is_mean && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) out[o] = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
     return;
   }
-  if (args->window_width == 3 && !RVM_IS_COMPACT) {
+  if (args->window_width == 3 && !is_mean && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) {
       const float larger = rvm_larger_or_nan(line[o * stride], line[o * stride + dilation]);
@@ -62,7 +68,7 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
     }
     return;
   }
-  if (args->window_width == 4 && !RVM_IS_COMPACT) {
+  if (args->window_width == 4 && !is_mean && !RVM_IS_COMPACT) {
     RVM_SIMD()
     for (int64_t o = 0; o < count; o++) {
       const float *window = line + o * stride;
@@ -72,30 +78,45 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32
     }
     return;
   }
-  RVM_SIMD()
-  for (int64_t o = 0; o < count; o++) out[o] = line[o * stride];
-  for (int64_t tap = 1; tap < args->window_width; tap++) {
+  for (int64_t tap = 0; tap < args->window_width; tap++) {
     const float *source = line + tap * dilation;
-    RVM_SIMD()
-    for (int64_t o = 0; o < count; o++) out[o] = rvm_larger_or_nan(out[o], source[o * stride]);
+    if (tap == 0) {
+      RVM_SIMD()
+      for (int64_t o = 0; o < count; o++) out[o] = source[o * stride];
+    } else if (stride == 1) { /* without gathers */
+      RVM_SIMD()
+      for (int64_t o = 0; o < count; o++) out[o] = rvm_pooled(is_mean, out[o], source[o]);
+    } else {
+      RVM_SIMD()
+      for (int64_t o = 0; o < count; o++) out[o] = rvm_pooled(is_mean, out[o], source[o * stride]);
+    }
   }
 }
 
-/* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x
-   out_width.  Elements outside a plane are ignored.  Requires (window_width - 1) * dilation_x < RVM_POOL_LINE.  A
-   caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this
-   function. */
-static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
+/* Returns how many of the `taps` positions begin, begin + dilation, ... are in [0, size). */
+static inline int64_t rvm_taps_inside(int64_t begin, int64_t taps, int64_t dilation, int64_t size) {
+  if (begin >= 0 && begin + (taps - 1) * dilation < size) return taps;
+  const int64_t first = begin < 0 ? (dilation - 1 - begin) / dilation : 0;
+  const int64_t end = begin < size ? (size - 1 - begin) / dilation + 1 : 0, stop = end < taps ? end : taps;
+  return stop > first ? stop - first : 0;
+}
+
+/* Computes the maximum of each window, or its mean if `is_mean`.
+   counts_padding: whether a mean is the sum divided by the size of the window, otherwise by the number of its elements
+   inside the plane. */
+static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_arguments *args, int is_mean,
+                                                     int counts_padding) {
   const int64_t stride = args->stride_x, columns = args->out_width, width = args->width;
   const int64_t reach = (args->window_width - 1) * args->dilation_x;
   int64_t planes = args->planes, height = args->height, rows = args->out_height;
   const float *x = args->x;
   float *out = args->out;
-  float line[RVM_POOL_LINE];
+  float line[RVM_POOL_LINE], counts[RVM_POOL_LINE]; /* counts: the columns of each window that are counted */
+  int64_t counted = 0;                              /* the windows before this one have a count */
   /* In a row of x, the windows do not overlap and have no padding, and the window after the last one would begin in the
      next row. */
   const int can_join_rows = args->pad_x == 0 && reach < stride && columns * stride == width;
-  if (can_join_rows && width <= RVM_POOL_LINE / 2 && !RVM_IS_COMPACT) {
+  if (can_join_rows && width <= RVM_POOL_LINE / 2 && !is_mean && !RVM_IS_COMPACT) {
     /* The columns of several rows are computed as if they were one long row. */
     const int64_t reach_y = (args->window_height - 1) * args->dilation_y;
     const int can_join_planes = args->pad_y == 0 && reach_y < args->stride_y && rows * args->stride_y == height;
@@ -109,9 +130,9 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
       for (int64_t first = 0; first < rows; first += most) {
         const int64_t count = rows - first < most ? rows - first : most;
         for (int64_t row = 0; row < count; row++)
-          rvm_max_pool_line(args, line + row * width, x, height, (first + row) * args->stride_y - args->pad_y, 0,
-                            width);
-        rvm_max_pool_columns(args, out, line, count * columns);
+          rvm_pool_line(args, is_mean, line + row * width, x, height, (first + row) * args->stride_y - args->pad_y, 0,
+                        width);
+        rvm_pool_columns(args, is_mean, out, line, count * columns);
         out += count * columns;
       }
     return;
@@ -122,10 +143,55 @@ static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arg
       for (int64_t first = 0; first < columns; first += most) {
         /* If `columns` is a compile-time constant and the row is one part, `count` is a compile-time constant, too. */
         const int64_t count = columns <= most ? columns : columns - first < most ? columns - first : most;
-        rvm_max_pool_line(args, line, x, height, row * args->stride_y - args->pad_y, first * stride - args->pad_x,
-                          (count - 1) * stride + reach + 1);
-        rvm_max_pool_columns(args, out + first, line, count);
+        rvm_pool_line(args, is_mean, line, x, height, row * args->stride_y - args->pad_y, first * stride - args->pad_x,
+                      (count - 1) * stride + reach + 1);
+        rvm_pool_columns(args, is_mean, out + first, line, count);
+        if (!is_mean) continue;
+        const int64_t taps = args->window_width, dilation = args->dilation_x;
+        for (; counted < first + count; counted++) /* in the first row, or in each row of several parts */
+          counts[counted - first] =
+              (float)(counts_padding ? taps : rvm_taps_inside(counted * stride - args->pad_x, taps, dilation, width));
+        if (columns > most) counted = first + count == columns ? 0 : first + count;
+        const int64_t y = row * args->stride_y - args->pad_y, high = args->window_height;
+        const float inside = (float)(counts_padding ? high : rvm_taps_inside(y, high, args->dilation_y, height));
+        RVM_SIMD()
+        for (int64_t o = 0; o < count; o++) out[first + o] /= inside * counts[o];
       }
+}
+
+/* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x
+   out_width.  Elements outside a plane are ignored.  Requires (window_width - 1) * dilation_x < RVM_POOL_LINE.  A
+   caller that knows sizes, strides or dilations passes constants, so that the C compiler can specialize this
+   function. */
+static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
+  rvm_pool_planes(args, 0, 0);
+}
+
+static inline RVM_UNUSED rvm_max_pool_f32_arguments rvm_averaged_windows(const rvm_average_pool_f32_arguments *args) {
+  return (rvm_max_pool_f32_arguments){
+      .out = args->out,
+      .x = args->x,
+      .planes = args->planes,
+      .height = args->height,
+      .width = args->width,
+      .out_height = args->out_height,
+      .out_width = args->out_width,
+      .window_height = args->window_height,
+      .window_width = args->window_width,
+      .stride_y = args->stride_y,
+      .stride_x = args->stride_x,
+      .pad_y = args->pad_y,
+      .pad_x = args->pad_x,
+      .dilation_y = args->dilation_y,
+      .dilation_x = args->dilation_x,
+  };
+}
+
+/* Like rvm_max_pool_f32, for the mean of each window.  The rows of a window are added in order, then the columns.
+   counts_padding: see rvm_pool_planes. */
+static inline RVM_ALWAYS_INLINE void rvm_average_pool_f32(const rvm_average_pool_f32_arguments *args) {
+  const rvm_max_pool_f32_arguments windows = rvm_averaged_windows(args);
+  rvm_pool_planes(&windows, 1, args->counts_padding != 0);
 }
 
 #endif

@@ -9,9 +9,9 @@
 
 #include "system.h"
 
-/* The words that contain feature bits.  Those of CPUID are named after the leaf and the register EBX, ECX or EDX.  Leaf
-   7 has the subleaves 0 and 1; EXTENDED is leaf 0x80000001.  HWCAP and HWCAP2 are the low halves of AT_HWCAP and
-   AT_HWCAP2.  Words of other processors are 0. */
+/* The words that contain feature bits.  Those of CPUID are named after the leaf and the register: A for EAX, B for EBX,
+   C for ECX and D for EDX.  Leaf 7 has the subleaves 0 and 1; EXTENDED is leaf 0x80000001.  HWCAP and HWCAP2 are the
+   low halves of AT_HWCAP and AT_HWCAP2.  Words of other processors are 0. */
 enum { LEAF_1_C, LEAF_7_B, LEAF_7_C, LEAF_7_D, LEAF_7_1_A, LEAF_7_1_D, EXTENDED_C, HWCAP, HWCAP2, WORD_COUNT };
 
 #if defined(__x86_64__)

@@ -479,9 +479,15 @@ static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
 #endif
 }
 
-/* A portion is some rows of the output, or a part of one row if rows are long. */
-static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_pool_f32_buffers *buffers,
-                                const rvm_micro_watch *watch) {
+/* Computes the mean of each window (rvm_average_pool_f32). */
+static RVM_NOINLINE void average_pool_f32(const rvm_max_pool_f32_arguments *args, int counts_padding) {
+  rvm_pool_planes(args, 1, counts_padding);
+}
+
+/* Runs rvm_max_pool_f32, or rvm_average_pool_f32 if `is_mean`.  A portion is some rows of the output, or a part of one
+   row if rows are long. */
+static int pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_pool_f32_buffers *buffers,
+                    const rvm_micro_watch *watch, int is_mean, int counts_padding) {
   const int64_t rows = args.out_height, columns = args.out_width, area = args.height * args.width;
   EXPECT(args.window_width >= 1 && args.stride_y >= 1 && args.stride_x >= 1);
   EXPECT(args.dilation_y >= 1 && args.dilation_x >= 1);
@@ -491,7 +497,7 @@ static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_p
   if (rows == 0 || columns == 0) return RVM_MICRO_DONE;
   EXPECT_RANGE(out, 0, args.planes * rows * columns);
   EXPECT_RANGE(x, 0, args.planes * area);
-  /* rvm_max_pool_f32 computes `line` columns together. */
+  /* rvm_pool_planes computes `line` columns together. */
   const int64_t line = (RVM_POOL_LINE - 1 - reach) / args.stride_x + 1;
   const int64_t line_work =
       (args.window_height + 1) * ((line - 1) * args.stride_x + reach + 1) + line * args.window_width;
@@ -510,9 +516,23 @@ static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_p
         part.pad_y = args.pad_y - r * args.stride_y;
         part.pad_x = args.pad_x - j * args.stride_x;
         SPEND(line_work * ((part.out_width + line - 1) / line) * part.out_height);
-        max_pool_f32_any_window(part);
+        if (is_mean)
+          average_pool_f32(&part, counts_padding);
+        else
+          max_pool_f32_any_window(part);
       }
   return RVM_MICRO_DONE;
+}
+
+static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_pool_f32_buffers *buffers,
+                                const rvm_micro_watch *watch) {
+  return pool_f32(args, buffers, watch, 0, 0);
+}
+
+static int run_rvm_average_pool_f32(rvm_average_pool_f32_arguments args, const rvm_average_pool_f32_buffers *buffers,
+                                    const rvm_micro_watch *watch) {
+  const rvm_max_pool_f32_buffers same = {.out = buffers->out, .x = buffers->x};
+  return pool_f32(rvm_averaged_windows(&args), &same, watch, 1, args.counts_padding != 0);
 }
 
 static int run_rvm_sort_i64(rvm_sort_i64_arguments args, const rvm_sort_i64_buffers *buffers,

@@ -45,8 +45,8 @@ typedef struct {
   char needs_poll;           /* 1 if `poll` must be called before the next run, and runs are timed */
   char shares;               /* 1 if results may share the memory of arguments */
   char owning;               /* 1 while converting a result that must not use memory of the host */
-  int depth;                 /* number of calls of relvm_enter without their relvm_leave */
-  long long entered;         /* if depth > 0: the time (rvm_clock_now) until which run_time is complete */
+  int depth;                 /* number of calls of relvm_enter that no relvm_leave has ended yet */
+  long long entered;         /* if depth > 0 and needs_poll: start of the time that run_time does not include yet */
   long long run_time;        /* nanoseconds inside the machine since take_run_time, while needs_poll */
   long long converted_bytes; /* bytes of the current conversion, which count against max_bytes; -1: not counted */
 } Objects;
@@ -55,7 +55,7 @@ typedef struct {
 typedef struct {
   PyObject_HEAD Objects *objects;
   rvm_value value;
-  char direct; /* for a Callable: 1 if calls by position go directly to the machine */
+  char direct; /* for a Callable: 1 if calls without named arguments run in C, 0 if in Python (call_indirect) */
 } Reference;
 
 extern PyTypeObject *relvm_objects_type, *relvm_reference_type;

@@ -155,7 +155,7 @@ typedef struct checker {
   frame frames[RVM_PROTOBUF_DEPTH + 1];
 } checker;
 
-/* Returns the number of fields before position `at` of the message in `outer` that `row` describes.  This is the index
+/* Returns how many fields that `row` describes are before position `at` in the message of `outer`.  This is the index
    of the repeated field at this position. */
 static int64_t index_of(const frame *outer, const rvm_onnx_field *row, int64_t at) {
   rvm_wire_cursor cursor = outer->cursor;

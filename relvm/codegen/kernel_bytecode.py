@@ -39,7 +39,7 @@ from relvm.codegen.kernel_registers import (
     variable_of,
 )
 from relvm.codegen.kernel_strips import StripPrinter
-from relvm.codegen.strip_axis import max_width, suits_blocks, suits_strips
+from relvm.codegen.strip_axis import for_blocks, max_width, suits_blocks, suits_strips
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.loop_ir import (
@@ -214,6 +214,8 @@ class _Printer:
     def statement(self, statement: Statement) -> None:
         outer, self.current = self.current, statement
         match statement:
+            case Loop() if changed := for_blocks(statement):
+                self.statements(changed)
             case Loop() if statement.kind == "simd" or suits_strips(statement):
                 StripPrinter(self, statement).write()
             case Loop() if suits_blocks(statement):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import loop_ir as ir
-from relvm.ir.symbolic import AnyDim, DimVar, dim_op, dim_vars, var_dim
+from relvm.ir.symbolic import AnyDim, DimVar, difference, dim_op, dim_vars, var_dim
 from relvm.kernels.index_bounds import IndexBounds
 
 _REDUCTIONS = ("add", "mul", "max", "min")
@@ -94,8 +95,9 @@ def check_independent(loop: ir.Loop, counter: DimVar, bounds: IndexBounds) -> No
         _check_statement(loop, statement, inner_variables)
     accesses: dict[ir.Buffer, list[tuple[_Index, ...]]] = {}
     _find_accesses(loop.body, counter, bounds, accesses)
+    extent = ir.trip_count(loop)
     for statement in ir.statements_in(loop.body):
-        if isinstance(statement, ir.Store) and not _are_disjoint(accesses[statement.buffer], invariant):
+        if isinstance(statement, ir.Store) and not _are_disjoint(accesses[statement.buffer], invariant, extent):
             name, i = statement.buffer.name, loop.counter.name
             reason = (
                 f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
@@ -194,22 +196,33 @@ def _output_accesses(statement: ir.Statement) -> Iterator[tuple[ir.Buffer, tuple
         yield statement.buffer, statement.indices
 
 
-def _are_disjoint(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
+def _are_disjoint(accesses: list[tuple[_Index, ...]], invariant: set[DimVar], extent: int | None) -> bool:
     """Return whether any two iterations of a loop certainly access different elements of an output.
 
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
-    either all indices have the same b, which the loop does not change, or each b is in [0, |a|).
+    either the loop does not change any b, and two of them are equal or at least |a| * extent apart, or each b is in
+    [0, |a|).
 
     accesses: the indices of each access to the output.
     invariant: the variables of polynomials whose values do not change in the loop, from `_invariant_atoms`.
+    extent: the number of iterations of the loop, or None if it is not constant.
     """
     for indices in zip(*accesses, strict=True):
         first = indices[0]
         if first.factor == 0 or any(index.factor != first.factor for index in indices):
             continue
-        is_same = all(index.offset == first.offset for index in indices)
-        if is_same and all(not var.signed or var in invariant for var in dim_vars(first.offset)):
+        apart = [difference(index.offset, first.offset) for index in indices]
+        is_invariant = all(not var.signed or var in invariant for var in dim_vars(first.offset))
+        if is_invariant and _are_apart(apart, first.factor, extent):
             return True
         if all(index.is_offset_small for index in indices):
             return True
     return False
+
+
+def _are_apart(offsets: list[int | None], factor: int, extent: int | None) -> bool:
+    """Return whether any two of the offsets are equal, or at least `extent` steps of `factor` apart."""
+    known = sorted({offset for offset in offsets if offset is not None})
+    if None in offsets or (extent is None and len(known) > 1):
+        return False
+    return all(after - before >= abs(factor) * (extent or 0) for before, after in itertools.pairwise(known))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmIndexError
 from relvm.ir.dtypes import I32, I64
-from relvm.ir.loop_ir import Buffer, Literal, Local, Scalar, as_scalar
+from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
@@ -17,8 +17,6 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import (
     CustomKernel,
     GatherKernel,
-    flat_position,
-    loop_nest,
     nonnegative_index,
     parallel_loop_nest,
 )
@@ -59,6 +57,28 @@ def index_from_front(
     return nonnegative_index(index, count) if from_end else index
 
 
+def check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int, from_end: bool, *, op: str) -> None:
+    """Generate code that fails if an element of `indices` is not an index of an axis of `size` elements.
+
+    A SIMD loop finds the least and the largest index.  If one of them is out of range, another loop finds the first
+    index that is, for the message.
+
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
+    """
+    count, dtype = as_scalar(size, I64), indices.dtype
+    least, most = (k.variable(name, Literal(0, dtype)) for name in ("least", "most"))
+    with k.loop(k.size(indices.shape), name="n", simd=True, reduce=[("min", least), ("max", most)]) as n:
+        index = k.let("index", indices.flat(n))
+        k.assign(least, minimum(index, least))
+        k.assign(most, maximum(index, most))
+    lowest = -count if from_end else Literal(0, I64)
+    with (
+        k.branch((least.to(I64) < lowest).logical_or(most.to(I64) >= count)),
+        k.loop(k.size(indices.shape), name="n") as n,
+    ):
+        index_from_front(k, op, indices.flat(n), axis, size, from_end)
+
+
 # ---- slices along an axis ----
 
 
@@ -73,7 +93,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int, from_end: bool) -> 
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
-    _check_indices(k, indices, x.shape[axis], axis, from_end)
+    check_indices(k, indices, x.shape[axis], axis, from_end, op="gather")
     with parallel_loop_nest(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.let("index", indices.flat(n).to(I64))
         source = k.let("source", (row * size + (nonnegative_index(index, size) if from_end else index)) * width)
@@ -82,12 +102,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int, from_end: bool) -> 
             k.store(out, (target + i,), x.flat(source + i))
 
 
-def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int, from_end: bool) -> None:
-    with k.loop(k.size(indices.shape), name="n") as n:
-        index_from_front(k, "gather", indices.flat(n), axis, size, from_end)
-
-
-@op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=_check_indices), moves=True)
+@op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=partial(check_indices, op="gather")), moves=True)
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0, from_end: bool = True) -> TensorType:
     """The slices of x along an axis at the given indices.
 
@@ -150,23 +165,6 @@ def numpy_positions(op: str, x: np.ndarray, indices: np.ndarray, axis: int, from
         )
 
 
-def generate_positions(
-    k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, from_end: bool, body: Callable
-) -> None:
-    """Generate code for each index in `indices`, by calling body(at, place).
-
-    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
-
-    body: a function that generates the code.  `at` is the flat position of the index in `indices`, and `place` is the
-    flat position in x to which the index refers.
-    """
-    axis %= len(x.shape)
-    with loop_nest(k, list(indices.shape)) as counters:
-        at = k.let("at", flat_position(tuple(counters), indices.shape))
-        found = index_from_front(k, op, indices.flat(at), axis, x.shape[axis], from_end)
-        body(at, k.let("place", flat_position((*counters[:axis], found, *counters[axis + 1 :]), x.shape)))
-
-
 def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int, from_end: bool) -> np.ndarray:
     result = np.empty(indices.shape, x.dtype)
     for at, place in numpy_positions("gather_elements", x, indices, axis, from_end):
@@ -175,12 +173,15 @@ def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int, fro
 
 
 def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int, from_end: bool) -> None:
+    """Generate the kernel of `gather_elements`.  It checks all indices before it copies anything."""
     (x, indices), (out,) = inputs, outputs
-
-    def copy(at: Local, place: Local) -> None:
-        k.store(out, (at,), x.flat(place))
-
-    generate_positions(k, "gather_elements", x, indices, axis, from_end, copy)
+    axis %= len(x.shape)
+    size = as_scalar(x.shape[axis], I64)
+    check_indices(k, indices, x.shape[axis], axis, from_end, op="gather_elements")
+    with parallel_loop_nest(k, indices.shape, k.size(indices.shape[2:]) * 8, simd=True) as counters:
+        index = k.let("index", indices[tuple(counters)].to(I64))
+        place = nonnegative_index(index, size) if from_end else index
+        k.store(out, counters, x[(*counters[:axis], place, *counters[axis + 1 :])])
 
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)

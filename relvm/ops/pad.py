@@ -7,14 +7,14 @@ import typing
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
-from relvm.ir.dtypes import I64
-from relvm.ir.loop_ir import Literal, Scalar, as_scalar, select
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.loop_ir import Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import claim_at_most, expect, op
-from relvm.ir.symbolic import format_dim
+from relvm.ir.symbolic import AnyDim, format_dim, product
 from relvm.ir.type_rules import expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
+from relvm.kernels.lowering_rules import CustomKernel, clip_to_block, flat_position, loop_nest
 from relvm.numpy_dtypes import STRINGS
 
 _Mode = typing.Literal["constant", "edge", "reflect", "wrap"]
@@ -34,16 +34,81 @@ def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float, mode: _Mod
 
 
 def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float) -> None:
+    """Generate the kernel of `pad` for mode `constant`, plane by plane.  A plane consists of the last two axes.
+
+    The margins are filled, and the rows between them are copied.
+    """
     (x,), (out,) = inputs, outputs
-    with parallel_loop_nest(k, out.shape, k.size(out.shape[2:]) * 4, simd=True) as counters:
-        inside: Scalar | None = None
-        source = []
-        for counter, size, before in zip(counters, x.shape, pads, strict=False):
-            source.append(counter - before)
-            within = (counter >= before).logical_and(counter < as_scalar(size, I64) + before)
-            inside = within if inside is None else inside.logical_and(within)
-        margin = Literal(value, x.dtype)
-        k.store(out, counters, x[()] if inside is None else select(inside, x[tuple(source)], margin))
+    rank = len(x.shape)
+    margin = Literal(value, x.dtype)
+    if rank == 0:
+        k.store(out, (), x[()])
+        return
+    high, wide = (1, *out.shape)[-2:]
+    height, width, x_height, x_width = (as_scalar(dim, I64) for dim in (high, wide, *(1, *x.shape)[-2:]))
+    planes = as_scalar(product(out.shape[:-2]), I64)
+    left, right = _kept_range(width, pads[rank - 1], pads[-1])
+    above, below = _kept_range(height, pads[rank - 2], pads[-2]) if rank > 1 else _kept_range(height, 0, 0)
+    with (
+        k.parallel(planes * height, width * 4) as (first, last),
+        k.loop((last - 1) / height + 1, start=first / height, name="plane") as plane,
+    ):
+        low, stop = clip_to_block(k, first, last, plane, height)
+        low, stop = k.let("low", low), k.let("stop", stop)
+        source, is_inside = _source_plane(k, plane, x.shape[:-2], out.shape[:-2], pads)
+        start = k.let("start", select(is_inside, minimum(maximum(low, above), stop), stop))
+        end = k.let("end", select(is_inside, maximum(minimum(stop, below), start), stop))
+        target = k.let("target", plane * height)
+
+        def fill(row: Scalar, begin: Scalar, stop: Scalar) -> None:
+            with k.loop(stop, start=begin, name="j", simd=True) as j:
+                k.store(out, (row + j,), margin)
+
+        fill(target * width, low * width, start * width)
+        with k.loop(end, start=start, name="i") as i:
+            row = k.let("row", (target + i) * width)
+            kept = (source * x_height + (i - (pads[rank - 2] if rank > 1 else 0))) * x_width - pads[rank - 1]
+            kept = k.let("kept", kept)
+            fill(row, Literal(0, I64), left)
+            with k.loop(right, start=left, name="j", simd=True) as j:
+                k.store(out, (row + j,), x.flat(kept + j))
+            fill(row, right, width)
+        fill(target * width, end * width, stop * width)
+
+
+def _kept_range(size: Scalar, before: int, after: int) -> tuple[Scalar, Scalar]:
+    """Return the range of indices of the result, along an axis, whose elements are not added by padding.
+
+    size: the size of the axis of the result.
+    """
+    start, stop = Literal(max(before, 0), I64), size - max(after, 0)
+    if before >= 0 and after >= 0:
+        return start, stop
+    first = minimum(start, size)
+    return first, maximum(stop, first)
+
+
+def _source_plane(
+    k: KernelBuilder, plane: Scalar, dims: tuple[AnyDim, ...], out_dims: tuple[AnyDim, ...], pads: tuple[int, ...]
+) -> tuple[Scalar, Scalar]:
+    """Return the number of the plane of x from which a plane of the result is copied, and whether there is one.
+
+    plane: the number of the plane of the result.
+    dims, out_dims: the dimensions of x and of the result before those of a plane.
+    """
+    rank = len(pads) // 2
+    is_inside: Scalar = Literal(True, BOOL)
+    if not any(pads[axis] or pads[rank + axis] for axis in range(len(dims))):
+        return plane, is_inside
+    indices: list[Scalar] = []
+    for axis, dim in reversed(list(enumerate(out_dims))):
+        size = as_scalar(dim, I64)
+        at = k.let("at", plane % size if axis else plane)
+        plane = k.let("rest", plane / size) if axis else plane
+        start, stop = _kept_range(size, pads[axis], pads[rank + axis])
+        is_inside = is_inside.logical_and((at >= start).logical_and(at < stop))
+        indices.insert(0, at - pads[axis])
+    return k.let("source", flat_position(tuple(indices), dims)), k.let("inside", is_inside)
 
 
 def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:

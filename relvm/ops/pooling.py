@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import BOOL, I64, dtype_of
+from relvm.ir.dtypes import BOOL, F32, I64, dtype_of
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum, select
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, known_size, product
@@ -152,20 +152,30 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
     window = window_of("max_pool", kernel, strides, pads, dilations)
     if k.is_small:
         pool_plainly(k, x, out, window, x.dtype.lowest, larger_or_nan)
-    elif x.dtype.name == "f32" and len(kernel) <= 2 and (kernel[-1] - 1) * over_two_axes(window).dilations[1] < _LINE:
-        _max_pool_planes(k, x, out, over_two_axes(window))
+    elif _suits_planes(x, window):
+        _pool_planes(k, "rvm_max_pool_f32", x, out, over_two_axes(window))
     else:
         _pool(k, x, out, window, x.dtype.lowest, larger_or_nan, None)
 
 
-def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -> None:
-    """Generate the kernel of `max_pool` for f32 and one or two axes: calls of a function in csrc/codegen/pooling.h."""
+def _suits_planes(x: Buffer, window: Window) -> bool:
+    """Return whether a function in csrc/codegen/pooling.h can pool x: f32 with one or two axes, and not too wide."""
+    if x.dtype is not F32 or len(window.sizes) > 2:
+        return False
+    return (known_size(window.sizes[-1]) - 1) * over_two_axes(window).dilations[1] < _LINE
+
+
+def _pool_planes(k: KernelBuilder, function: str, x: Buffer, out: Buffer, window: Window, **arguments: Scalar) -> None:
+    """Generate a pooling kernel that calls a function in csrc/codegen/pooling.h.
+
+    window: the window, with two spatial axes.   arguments: the arguments that only this function has.
+    """
     high, wide = ([1] * (4 - len(x.shape)) + [*x.shape[2:]])[-2:]
     rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
     planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
     with k.parallel(planes, work) as (first, last):
         k.invoke(
-            "rvm_max_pool_f32",
+            function,
             out=Address(out, first * k.size((rows, columns))),
             x=Address(x, first * k.size((high, wide))),
             planes=last - first,
@@ -174,6 +184,7 @@ def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -
             out_height=rows,
             out_width=columns,
             **window_arguments(window),
+            **arguments,
         )
 
 
@@ -182,6 +193,10 @@ def _average_pool(
 ) -> None:
     (x,), (out,) = inputs, outputs
     window = window_of("average_pool", kernel, strides, pads, dilations)
+    if _suits_planes(x, window) and not k.is_small:
+        counts_padding = Literal(int(count_include_pad), I64)
+        _pool_planes(k, "rvm_average_pool_f32", x, out, over_two_axes(window), counts_padding=counts_padding)
+        return
 
     def mean(k: KernelBuilder, row: list[Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
         if count_include_pad:

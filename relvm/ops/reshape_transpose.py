@@ -6,6 +6,7 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError, counted
 from relvm.ir.dtypes import I64
+from relvm.ir.loop_ir import as_scalar
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import difference, format_dim
 from relvm.ir.type_rules import (
@@ -306,12 +307,13 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
     with parallel_loop_nest(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
-        start = k.variable("start", row * wide)
+        before = as_scalar(0, I64)
         for x in inputs:
             width = k.size(x.shape[axis:])
+            start = k.let("start", row * wide + before)
             with k.loop(width, simd=True) as i:
                 k.store(out, (start + i,), x.flat(row * width + i))
-            k.assign(start, start + width)
+            before = before + width
 
 
 @op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=CustomKernel(_concat), moves=True)

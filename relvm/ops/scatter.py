@@ -7,18 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.loop_ir import Local, Scalar, select
+from relvm.ir.loop_ir import Buffer, Local, Scalar, select
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.lowering_rules import CustomKernel
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 from relvm.kernels.updates import copy_input
 from relvm.ops.gather import (
     check_element_indices,
     check_index_rows,
     expect_from_end,
-    generate_positions,
+    index_from_front,
     numpy_positions,
     numpy_slices,
     slice_number,
@@ -65,6 +65,23 @@ def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str, f
     return result
 
 
+def _generate_positions(
+    k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, from_end: bool, body: Callable
+) -> None:
+    """Generate code for each index in `indices`, by calling body(at, place).
+
+    from_end: whether a negative index counts from the end of the axis.  Otherwise, it is out of range.
+
+    body: a function that generates the code.  `at` is the flat position of the index in `indices`, and `place` is the
+    flat position in x to which the index refers.
+    """
+    axis %= len(x.shape)
+    with loop_nest(k, list(indices.shape)) as counters:
+        at = k.let("at", flat_position(tuple(counters), indices.shape))
+        found = index_from_front(k, op, indices.flat(at), axis, x.shape[axis], from_end)
+        body(at, k.let("place", flat_position((*counters[:axis], found, *counters[axis + 1 :]), x.shape)))
+
+
 def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction: str, from_end: bool) -> None:
     (x, indices, updates), (out,) = inputs, outputs
     combine = _REDUCTIONS[reduction][1]
@@ -73,7 +90,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
         k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
 
     copy_input(k, x, out)
-    generate_positions(k, "scatter_elements", x, indices, axis, from_end, put)
+    _generate_positions(k, "scatter_elements", x, indices, axis, from_end, put)
 
 
 @op("scatter_elements", numpy=_numpy_scatter_elements, lower=CustomKernel(_scatter_elements), strings=True)

@@ -82,6 +82,9 @@ static const call calls[] = {
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {4, 64, 1, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 1, 1}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 900, 6 * 1000, 1, 6, 1000, 3, 900, 2, 3, 1, 1, 5, 40, 3, 50}},
     {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 60000, 1, 1, 1, 1, 2, 60000, 100, 1, 1, 600, 0, 0, 1, 1}},
+    {"rvm_average_pool_f32", "wwSSSSSSSSSSSSSF", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1, 0}},
+    {"rvm_average_pool_f32", "wwSSSSSSSSSSSSSF", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1}},
+    {"rvm_average_pool_f32", "wwSSSSSSSSSSSSSF", {3 * 900, 6 * 1000, 1, 6, 1000, 3, 900, 2, 3, 1, 1, 5, 40, 3, 50, 0}},
     {"rvm_copy_bytes", "bbS", {9, 9, 9}},
     {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
     {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
@@ -339,7 +342,10 @@ static void numbers_are_checked(void) {
   refused("rvm_window_panel_f32", 0, 13, 0);
   refused("rvm_window_panel_f32", 0, 15, 0);
   for (int i = 8; i <= 14; i++)
-    if (i < 11 || i > 12) refused("rvm_max_pool_f32", 0, i, 0);
+    if (i < 11 || i > 12) {
+      refused("rvm_max_pool_f32", 0, i, 0);
+      refused("rvm_average_pool_f32", 0, i, 0);
+    }
   refused("rvm_max_pool_f32", 0, 8, 513);
   refused("rvm_max_pool_f32", 0, 14, 256);
   refused("rvm_max_pool_f32", 0, 2, LARGEST); /* the product of sizes is too large */

@@ -61,6 +61,19 @@ def test_a_view_whose_size_depends_on_a_tensor_that_is_no_output() -> None:
             assert view.data_ptr() == flat.data_ptr()
 
 
+def test_sizes_that_operators_must_know_are_those_of_the_call() -> None:
+    def spectrum(x: Any) -> Any:
+        return torch.fft.rfft(x).abs(), x.cummax(1).values
+
+    torch._dynamo.utils.counters.clear()
+    function = compiled(spectrum)
+    with torch.no_grad():
+        for shape in ((3, 4), (5, 8), (6, 9), (6, 8), (7, 9)):
+            x = torch.randn(shape)
+            torch.testing.assert_close(function(x), spectrum(x), rtol=1e-4, atol=1e-5)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 3  # any number of rows, but 4, 8 or 9 columns
+
+
 # ---- functions beside eager mode ----
 
 Case = tuple[Callable[..., Any], list[tuple[Any, ...]]]

@@ -211,10 +211,118 @@ def test_numbers_that_are_too_large_for_8_bits(name: str) -> None:
         expect_as_torch(lambda x: x.to(dtype).float(), each)
 
 
-def test_projections_of_an_lstm_are_refused_by_name() -> None:
-    lstm = torch.nn.LSTM(3, 4, proj_size=2)
-    with pytest.raises(RelvmUnsupportedError, match="proj_size"):
-        from_torch(lambda x: lstm(x)[0], (torch.zeros(5, 1, 3),))
+@pytest.mark.parametrize("bias", [False, True])
+def test_an_lstm_with_projections(bias: bool) -> None:
+    lstm = torch.nn.LSTM(3, 5, 2, bias=bias, proj_size=2, bidirectional=True)
+    args = torch.randn(7, 2, 3), torch.randn(4, 2, 2), torch.randn(4, 2, 5)
+    with torch.no_grad():
+        imported = from_torch(lambda x, *state: lstm(x, state), args)
+        y, (h, c) = lstm(args[0], args[1:])
+    for found, expected in zip(run(imported, *args), (y, h, c), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_rows_of_bags_that_are_padding_count_from_the_end() -> None:
+    table, indices = torch.arange(8.0).reshape(4, 2), torch.tensor([[1, 2], [3, 3]])
+    for mode in ("sum", "mean", "max"):
+
+        def bags(indices: Any, mode: str = mode) -> Any:
+            return torch.nn.functional.embedding_bag(indices, table, mode=mode, padding_idx=-1)
+
+        np.testing.assert_array_equal(run(from_torch(bags, (indices,)), indices)[0], bags(indices))
+
+
+def test_results_of_classes_that_pytorch_cannot_serialize() -> None:
+    x = torch.tensor([[3.0, 1, 2], [0, 5, 4]])
+    values, positions, plain = run(from_torch(lambda x: {"largest": x.max(1), "plain": x}, (x,)), x)
+    np.testing.assert_array_equal(values, [3, 5])
+    np.testing.assert_array_equal(positions, [0, 1])
+    np.testing.assert_array_equal(plain, x)
+
+
+def test_a_custom_operator_that_changes_an_argument_is_refused_by_name() -> None:
+    library = torch.library.Library("relvm_test", "FRAGMENT")
+    library.define("scale_(Tensor(a!) x) -> ()")
+    library.impl("scale_", lambda x: None, "CompositeExplicitAutograd")
+
+    def scaled(x: Any) -> Any:
+        y = x.clone()
+        torch.ops.relvm_test.scale_(y[0])
+        return y
+
+    try:
+        with pytest.raises(RelvmUnsupportedError, match=r"relvm_test\.scale_\.default: custom operators"):
+            from_torch(scaled, (torch.zeros(2, 3),))
+    finally:
+        library._destroy()
+
+
+def test_operators_that_pytorch_decomposes_are_refused_with_a_hint() -> None:
+    program = torch.export.export(torch.nn.CosineSimilarity(0), (torch.zeros(2), torch.zeros(2)))
+    with pytest.raises(RelvmUnsupportedError, match=r"if PyTorch decomposes it, export with run_decompositions"):
+        from_torch(program, decompose=False)
+
+
+def test_only_the_first_cause_is_stated() -> None:
+    def cut(x: Any) -> Any:
+        count = (torch.rand_like(x) > 0.5).nonzero().shape[0]
+        return torch.zeros(count * count // 3 + 1), x * (count * 0.5)
+
+    with pytest.raises(RelvmUnsupportedError) as caught:
+        from_torch(cut, (torch.zeros(6),))
+    assert "\n" not in str(caught.value)
+    assert "rand_like" in str(caught.value)
+
+
+def test_complex_products_and_reductions_of_any_size() -> None:
+    def reduced(z: Any, y: Any) -> Any:
+        rows = torch.einsum("ij,kj,j->ik", z, z.conj(), y.to(z.dtype))
+        norms = torch.linalg.vector_norm(z, dim=1), z.norm(), z.std(0), z.var(1, correction=0)
+        return torch.view_as_real(rows), torch.view_as_real(torch.outer(z[0], z[1]) + torch.ones_like(z[0])), *norms
+
+    z, y = torch.randn(5, 4, dtype=torch.complex64), torch.randn(4)
+    rows = torch.export.Dim("rows", max=9)
+    imported = from_torch(
+        lambda x, y: reduced(torch.view_as_complex(x), y),
+        (torch.zeros(3, 4, 2), y),
+        dynamic_shapes=({0: rows}, None),
+    )
+    for found, expected in zip(run(imported, torch.view_as_real(z), y), reduced(z, y), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_order_statistics_of_any_size() -> None:
+    def statistics(x: Any) -> tuple[Any, ...]:
+        gated = torch.nn.functional.glu(torch.cat([x, x * 2]), 0)
+        chosen = x[x > 1e9].median(), *x.median(0), *x.kthvalue(x.shape[1] - 1, 1), *x.round().mode(1)
+        attention = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+        return (*chosen, gated, attention)
+
+    rows, columns = torch.export.Dim("rows", max=9), torch.export.Dim("columns", min=3, max=9)
+    imported = from_torch(statistics, (torch.zeros(3, 4),), dynamic_shapes=({0: rows, 1: columns},))
+    for shape in ((3, 4), (6, 7)):
+        x = torch.randn(shape)
+        for found, expected in zip(run(imported, x), statistics(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_cubic_samples_at_the_border(align: bool) -> None:
+    def sampled(x: Any, grid: Any) -> Any:
+        return torch.nn.functional.grid_sample(x, grid, "bicubic", "border", align_corners=align)
+
+    x, grid = torch.randn(1, 2, 4, 5), torch.cat([torch.randn(1, 40, 1, 2) * 1.5, torch.full((1, 1, 1, 2), 1e9)], 1)
+    found = run(from_torch(sampled, (x, grid)), x, grid)[0]
+    np.testing.assert_allclose(found, sampled(x, grid), rtol=1e-4, atol=1e-5)
+
+
+def test_frequencies_of_spectra() -> None:
+    found = run(
+        from_torch(lambda x: (torch.fft.fftfreq(5, 0.5) + x, torch.fft.rfftfreq(6) + x), (torch.zeros(1),)),
+        torch.zeros(1),
+    )
+    np.testing.assert_allclose(found[0], torch.fft.fftfreq(5, 0.5))
+    np.testing.assert_allclose(found[1], torch.fft.rfftfreq(6))
 
 
 def test_a_constant_that_expands_a_small_one_is_refused() -> None:

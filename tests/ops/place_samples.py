@@ -84,7 +84,8 @@ def indexing_samples() -> Iterator[Sample]:
             yield Sample("gather", (array("f32", 3, 4, 5), indices), {"axis": axis})
         yield Sample("gather", (array("f32", 3, 4), np.array(1, NUMPY_NAMES[dtype])))
         yield Sample("gather", (array("f32", 0, 4), np.zeros((0,), NUMPY_NAMES[dtype])))
-        for index in (3, -4):
+        limits = np.iinfo(NUMPY_NAMES[dtype])
+        for index in (3, -4, limits.min, limits.max):
             indices = np.array([0, index], NUMPY_NAMES[dtype])
             yield Sample("gather", (array("f32", 3, 2), indices), fails=RelvmIndexError)
     yield Sample("gather", (array("f32", 0, 3), np.array([5])), {"axis": 1}, fails=RelvmIndexError)
@@ -95,6 +96,12 @@ def indexing_samples() -> Iterator[Sample]:
     yield Sample("pad", (array("i8", 3),), {"pads": (2, 2), "value": -7})
     yield Sample("pad", (array("f32"),), {"pads": ()})
     yield Sample("pad", (array("f32", 2),), {"pads": (1, 1), "value": -np.inf})
+    for pads in ((0, 0, 1, 2, 0, 0, 3, 1), (1, 2, 0, 1, 1, 0, 3, 0), (0, -1, 1, -2, 1, 2, -1, 0)):
+        yield Sample("pad", (array("i16", 2, 3, 4, 5),), {"pads": pads, "value": 9})
+    for pads in ((0, -3, 0, 5), (-3, 0, 5, 0), (0, 5, 0, -3), (5, 0, -3, 0), (0, 40, 0, 140), (40, 0, 9, 0)):
+        yield Sample("pad", (array("u8", 2, 2),), {"pads": pads, "value": 7})
+    for shape in ((0, 3), (3, 0), (2, 0, 3)):
+        yield Sample("pad", (array("f64", *shape),), {"pads": (1,) * (2 * len(shape)), "value": 2})
     yield from margin_samples()
     yield from resampling_samples()
 
@@ -134,7 +141,7 @@ def position_samples() -> Iterator[Sample]:
     ops = ("gather_elements", "scatter_elements")
     for op, dtype in itertools.product(ops, ("i32", "i64")):
         shapes = [((3, 4, 5), (2, 3, 4), 0), ((3, 4, 5), (3, 9, 5), 1), ((3, 4, 5), (3, 4, 2), -1), ((6,), (8,), 0)]
-        shapes += [((0, 3), (0, 2), 1), ((2, 3), (2, 0), 1), ((1, 4), (1, 4), 0)]
+        shapes += [((0, 3), (0, 2), 1), ((2, 3), (2, 0), 1), ((1, 4), (1, 4), 0), ((9, 300), (9, 131), 1)]
         for shape, wanted, axis in shapes:
             size = max(1, shape[axis])
             indices = random.integers(-size, size, wanted).astype(NUMPY_NAMES[dtype])

@@ -53,3 +53,55 @@ def test_the_result_for_an_image_does_not_depend_on_the_number_of_images() -> No
     expected = np.concatenate([built[0]["main"](x[n : n + 1], w).numpy() for n in range(len(x))])
     for machine, count in itertools.product(built, (0, 1, 2, 5, 50)):
         np.testing.assert_array_equal(machine["main"](x[:count], w).numpy(), expected[:count])
+
+
+def mean_of_windows(x: np.ndarray, kernel, strides, pads, dilations, *, counts_padding: bool) -> np.ndarray:
+    """Return the mean of each window of planes of f32, which adds the rows of a window in order, then the columns."""
+    size = [
+        places(n, *window, (before, after))
+        for n, *window, before, after in zip(x.shape[1:], kernel, strides, dilations, pads[:2], pads[2:], strict=True)
+    ]
+    result = np.empty((len(x), *size), np.float32)
+    for at in np.ndindex(*size):
+        rows, columns = (
+            [p * s + k * d - b for k in range(n)]
+            for p, s, d, b, n in zip(at, strides, dilations, pads[:2], kernel, strict=True)
+        )
+        rows = [row for row in rows if 0 <= row < x.shape[1]]
+        total, inside = None, 0
+        for column in columns:
+            line = np.zeros(len(x), np.float32)
+            if 0 <= column < x.shape[2]:
+                inside += 1
+                for row in rows:
+                    line = line + x[:, row, column]
+            total = line if total is None else total + line
+        count = len(columns) * kernel[0] if counts_padding else inside * len(rows)
+        with np.errstate(invalid="ignore"):
+            result[(slice(None), *at)] = total / np.float32(count)
+    return result
+
+
+@pytest.mark.parametrize("counts_padding", [False, True])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ((6, 9), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+        ((6, 9), (3, 2), (2, 3), (0, 0, 0, 0), (1, 1)),
+        ((7, 40), (2, 5), (1, 2), (0, 3, 1, 4), (2, 3)),
+        ((5, 8), (2, 2), (2, 2), (0, 0, 1, 0), (1, 1)),
+        ((1, 3), (1, 2), (1, 1), (0, 3, 0, 3), (1, 1)),
+        ((3, 1100), (2, 3), (1, 2), (1, 1, 0, 1), (1, 2)),
+    ],
+    ids=str,
+)
+def test_means_of_windows_have_a_defined_order(row: tuple, counts_padding: bool) -> None:
+    dims, kernel, strides, pads, dilations = row
+    x = np.random.default_rng(4).standard_normal((2, *dims)).astype(np.float32)
+    window = f"kernel={kernel}, strides={strides}, pads={pads}, dilations={dilations}"
+    call = f"average_pool(x, {window}, count_include_pad={str(counts_padding).lower()})"
+    module = parse_module(f"def main(x: f32[1, 2, {dims[0]}, n]) => {{ return {call} }}")
+    expected = mean_of_windows(x, kernel, strides, pads, dilations, counts_padding=counts_padding)
+    for target in ("c", "bytecode"):
+        found = vm.VirtualMachine(vm.build(module, target=target))["main"](x[None]).numpy()
+        np.testing.assert_array_equal(found[0], expected, target)

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmUnsupportedError, shortened
 from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.torch.program import Argument, Graph, GraphReader, Program
-from relvm.frontend.torch.traced import array_of
+from relvm.frontend.torch.traced import array_of, reason_of_serializer
 
 
 def program_of_graph(graph_module: Any, place: str, constants: Mapping[str, np.ndarray]) -> Program:
@@ -137,8 +137,7 @@ def _read(graph_module: Any, place: str) -> Graph:
     try:
         graph = serializer.serialize_graph(graph_module)
     except SerializeError as error:
-        reason = str(error.__cause__ or error).partition("\n")[0]
-        raise RelvmUnsupportedError(f"{place}: PyTorch cannot serialize the graph: {reason}") from error
+        raise RelvmUnsupportedError(f"{place}: {reason_of_serializer(error)}") from error
     return GraphReader(place).graph(json.loads(_to_json_bytes(graph)))
 
 

@@ -41,6 +41,7 @@ from relvm.frontend.torch.read_program import read_program
 from relvm.frontend.torch.registry import (
     Converter,
     Node,
+    UnknownSizeError,
     accepted_arguments,
     converter_for,
     import_converters,
@@ -56,7 +57,7 @@ from relvm.frontend.torch.sizes import SizeContext, identifier, seems_one
 from relvm.frontend.weights import Weights, as_constant, read_weights
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, DimValue, Expr, Module, Prim, Shape, Tuple, constant, prim
-from relvm.ir.symbolic import AnyDim, Dim
+from relvm.ir.symbolic import AnyDim, Dim, as_var, dim_vars
 from relvm.ir.types import PrimType, TensorType, Type
 
 import_converters()
@@ -143,10 +144,29 @@ def with_weights(program: Program, weights: Weights | str | os.PathLike[str] | N
     return replace(program, tensors=tensors, refused={k: v for k, v in program.refused.items() if k not in found})
 
 
-def import_program(program: Program, dims: Mapping[str, Any] | None = None) -> Module:
-    """Import a program that a reader has read.   dims and the errors: as for `from_pt2`."""
+def import_program(
+    program: Program,
+    dims: Mapping[str, Any] | None = None,
+    known_size: Callable[[str], int | None] | None = None,
+) -> Module:
+    """Import a program that a reader has read.
+
+    dims and the errors: as for `from_pt2`.
+    known_size: a function that returns the value of a symbol, or None.  It is called if the program can only be
+        imported for a certain value of the symbol.  The module is then only valid for this value.
+    """
+    fixed = dict(dims or {})
     with _malformed_at(program.place):
-        return Importer(program, dims or {}).module()
+        while True:
+            importer = Importer(program, fixed)
+            try:
+                return importer.module()
+            except RelvmUnsupportedError:
+                found = {symbol: known_size(symbol) for symbol in importer.unknown_symbols} if known_size else {}
+                found = {symbol: size for symbol, size in found.items() if size is not None and symbol not in fixed}
+                if not found:
+                    raise
+                fixed |= found
 
 
 @contextmanager
@@ -181,6 +201,7 @@ class Importer(SizeContext):
         self._position = 0
         self._constants: dict[str, Constant] = {}
         self._storage_offsets: set[str] = set()  # the symbols for the positions of views in memory
+        self.unknown_symbols: dict[str, None] = {}  # those whose values operators must know
 
     # ---- the function ----
 
@@ -432,6 +453,9 @@ class Importer(SizeContext):
         except _Unimported:
             scope.values.update((name, None) for output in node.outputs for name in _output_names(output))
         except RelvmUnsupportedError as error:
+            if isinstance(error, UnknownSizeError):
+                needed = set(dim_vars(error.size))
+                self.unknown_symbols.update((name, None) for name, dim in self.sizes.items() if as_var(dim) in needed)
             self.problems[_with_place(str(error), here, place)] = None
             scope.values.update((name, None) for output in node.outputs for name in _output_names(output))
         except RelvmError as error:
@@ -451,6 +475,9 @@ class Importer(SizeContext):
             ((kind, content),) = output.items()
             if kind not in _SCALARS:
                 return False
+        for name in (name for _, argument in node.inputs for name in _argument_names(argument)):
+            if name in scope.values and scope.values[name] is None:
+                raise _Unimported  # its symbols have no value
         for output in node.outputs:
             ((kind, content),) = output.items()
             name = content["as_name"]
@@ -482,7 +509,11 @@ class Importer(SizeContext):
         if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
-            raise RelvmUnsupportedError(reason_for_refusal(target) or _unknown_operator(target))
+            reason = reason_for_refusal(target)
+            called = [str(argument["as_operator"]) for _, argument in node.inputs if "as_operator" in argument]
+            if reason and called:  # an operator that calls another one
+                reason = f"{shortened(called[0].removeprefix('torch.ops.'))}: {reason}"
+            raise RelvmUnsupportedError(reason or self._unknown_operator(target))
         accepted = _accepted(convert)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -518,6 +549,15 @@ class Importer(SizeContext):
                 unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
                 if not unified:
                     raise
+
+    def _unknown_operator(self, target: str) -> str:
+        """Return the message about an operator that has no converter and no reason why it is refused."""
+        namespace = target.partition(".")[0]
+        if not any(name.startswith(f"{namespace}.") for name in supported_operators()):
+            reason = "custom operators are not supported"
+            return f"{reason}; replace this one of {shortened(namespace)} by operators of PyTorch"
+        hint = "" if self.program.is_decomposed else "; if PyTorch decomposes it, export with run_decompositions()"
+        return f"the operator is not supported{hint}"
 
     def _with_sizes(self, value: Any, sizes: Mapping[AnyDim, AnyDim]) -> Any:
         """Return an argument with sizes replaced by sizes that are equal at run time, which is checked then."""
@@ -761,14 +801,6 @@ def _unified(
 @cache
 def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
-
-
-def _unknown_operator(target: str) -> str:
-    """Return the message about an operator that has no converter and no reason why it is refused."""
-    namespace = target.partition(".")[0]
-    if any(name.startswith(f"{namespace}.") for name in supported_operators()):
-        return "the operator is not supported"
-    return f"custom operators are not supported; replace this one of {shortened(namespace)} by operators of PyTorch"
 
 
 def _find_converter(target: str) -> tuple[Converter | None, str | None]:

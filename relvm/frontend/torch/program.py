@@ -80,6 +80,7 @@ class Program:
     output_paths: the path of each output in the value that the module returned, or None if it is not known.
     torch_version: the version of PyTorch that wrote the program.
     guards: conditions on the sizes of inputs, as text.
+    is_decomposed: whether PyTorch has decomposed the operators that consist of others, as run_decompositions() does.
     """
 
     place: str
@@ -92,6 +93,7 @@ class Program:
     output_paths: tuple[str, ...] | None
     torch_version: str
     guards: tuple[str, ...] = ()
+    is_decomposed: bool = True
 
 
 def expect_fields(what: str, value: Any, **types: type | tuple[type, ...]) -> list[Any]:

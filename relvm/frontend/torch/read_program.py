@@ -109,6 +109,7 @@ def program_of_json(value: Any, tensors: Mapping[str, np.ndarray], refused: Mapp
         _output_paths(module.get("module_call_graph")),
         str(value.get("torch_version", "")),
         guards,
+        "TRAINING" not in (value.get("verifiers") or ()),
     )
 
 

@@ -291,13 +291,27 @@ def tensor_names(argument: Argument) -> list[str]:
     return []
 
 
+class UnknownSizeError(RelvmUnsupportedError):
+    """A size must be known when the program is imported.
+
+    size: the size, which is symbolic.
+    """
+
+    def __init__(self, message: str, size: Dim) -> None:
+        super().__init__(message)
+        self.size = size
+
+
 def known_int(value: Any, what: str) -> int:
     """Return `value`, a size, as an integer.
 
-    Raise RelvmUnsupportedError if it is not known when the program is imported.
+    Raise RelvmUnsupportedError if it is not known when the program is imported, UnknownSizeError if it is symbolic.
 
     what: a description of the size for the message.
     """
+    message = f"{what} must be a number that is known when the program is imported"
+    if isinstance(value, Dim):
+        raise UnknownSizeError(message, value)
     if isinstance(value, Constant) or not isinstance(value, int):
-        raise RelvmUnsupportedError(f"{what} must be a number that is known when the program is imported")
+        raise RelvmUnsupportedError(message)
     return value

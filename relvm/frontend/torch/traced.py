@@ -6,6 +6,8 @@ import inspect
 import json
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -140,7 +142,8 @@ def _split_decompositions() -> tuple[Any, Any]:
     """Return the decompositions of composite operators, which PyTorch expands first, and those of the others."""
     from torch.export.exported_program import _split_decomp_table_to_cia_and_python_decomp
 
-    return _split_decomp_table_to_cia_and_python_decomp(_decompositions().materialize())
+    composite, others = _split_decomp_table_to_cia_and_python_decomp(_decompositions().materialize())
+    return composite, others
 
 
 def decompositions() -> tuple[Any, Any]:
@@ -162,13 +165,22 @@ def program_of(program: Any) -> Program:
     """Return an exported program in the form that the reader of files returns.
 
     program: a torch.export.ExportedProgram.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        PyTorch cannot serialize the program.
     """
-    from torch._export.serde.serialize import ExportedProgramSerializer, _to_json_bytes
+    from torch._export.serde.serialize import ExportedProgramSerializer, SerializeError, _to_json_bytes
 
     serializer = ExportedProgramSerializer()
     known = inspect.signature(serializer.serialize).parameters
     names = ("serialize_state_dict", "serialize_constants", "serialize_example_inputs")
-    serialized = serializer.serialize(program, **{name: False for name in names if name in known})
+    plain = _with_plain_outputs(program)
+    try:
+        serialized = serializer.serialize(plain, **{name: False for name in names if name in known})
+    except (SerializeError, NotImplementedError, AssertionError) as error:
+        raise RelvmUnsupportedError(f"{_PLACE}: {reason_of_serializer(error)}") from error
     tensors: dict[str, np.ndarray] = {}
     refused: dict[str, str] = {}
     for name, tensor in {**program.state_dict, **program.constants}.items():
@@ -178,6 +190,34 @@ def program_of(program: Any) -> Program:
             refused[name] = f"{shortened(name)}: {error}"
     value = json.loads(_to_json_bytes(serialized.exported_program))
     return program_of_json(value, tensors, refused, _PLACE)
+
+
+def reason_of_serializer(error: Exception) -> str:
+    """Return the message about a graph for which PyTorch's serializer raised an error."""
+    return f"PyTorch cannot serialize the graph: {str(error.__cause__ or error).partition(chr(10))[0]}"
+
+
+def _with_plain_outputs(program: Any) -> Any:
+    """Return an exported program in which outputs of classes that PyTorch cannot serialize are tuples.
+
+    An example is `torch.return_types.max`, the class of the result of `x.max(0)`.
+    """
+    from torch.utils import _pytree
+
+    entries = []
+    for entry in program.module_call_graph:
+        signature = entry.signature
+        if signature is not None:
+            try:
+                _pytree.treespec_dumps(signature.out_spec)
+            except NotImplementedError:
+                leaves: list[_pytree.TreeSpec] = [_pytree.LeafSpec()] * signature.out_spec.num_leaves
+                spec = _pytree.TreeSpec(tuple, None, leaves)
+                entry = replace(entry, signature=replace(signature, out_spec=spec))
+        entries.append(entry)
+    changed = copy(program)
+    changed._module_call_graph = entries
+    return changed
 
 
 def array_of(tensor: Any) -> np.ndarray:

@@ -8,7 +8,8 @@ from typing import Any
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.ops.elementwise import clamped
-from relvm.frontend.torch.registry import Node, converts, refuses, shape_of
+from relvm.frontend.torch.ops.shapes import sliced
+from relvm.frontend.torch.registry import Node, axis_of, converts, refuses, shape_of
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import Expr
 
@@ -146,13 +147,10 @@ def _log_sigmoid_forward(node: Node, self: Expr) -> tuple[Expr, Expr]:
 @converts("glu")
 def _glu(node: Node, self: Expr, dim: int = -1) -> Expr:
     x = node.emit(node.wide(self))
-    size = shape_of(x)[dim]
-    if not isinstance(size, int):
-        raise RelvmUnsupportedError("glu along an axis of symbolic size is not supported")
-    half = size // 2
-    first = ops.slice(x, begin=(0,), end=(half,), axes=(dim,))
-    second = ops.slice(x, begin=(half,), end=(size,), axes=(dim,))
-    return ops.multiply(first, ops.sigmoid(second))
+    axis = axis_of(dim, len(shape_of(x)))
+    size = shape_of(x)[axis]
+    half = node.exact_quotient(size, 2, f"the size of axis {axis}")
+    return ops.multiply(sliced(node, x, axis, 0, half), ops.sigmoid(sliced(node, x, axis, half, size)))
 
 
 @converts("softsign")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -13,10 +14,12 @@ from relvm.frontend.common.complex_math import Complex
 from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
 from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
 from relvm.frontend.torch.ops.creation import converted
-from relvm.frontend.torch.ops.products import matmul
+from relvm.frontend.torch.ops.products import einsum, matmul
 from relvm.frontend.torch.registry import (
+    Converter,
     Node,
     axis_of,
+    converter_for,
     converts_by_parts,
     converts_complex,
     known_int,
@@ -24,6 +27,7 @@ from relvm.frontend.torch.registry import (
 )
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
+from relvm.ir.symbolic import product
 
 # ---- operators that treat both parts alike ----
 
@@ -286,11 +290,11 @@ def _product(node: Node, x: Any, y: Any) -> ComplexTensor:
     dtype = node.out_dtype()
     a, b = as_complex(node, x, dtype), as_complex(node, y, dtype)
 
-    def product(x: Expr, y: Expr) -> Expr:
+    def multiplied(x: Expr, y: Expr) -> Expr:
         return node.emit(matmul(node, node.emit(x), node.emit(y)))
 
-    real = ops.subtract(product(a.real, b.real), product(a.imaginary, b.imaginary))
-    return ComplexTensor(real, ops.add(product(a.real, b.imaginary), product(a.imaginary, b.real)))
+    real = ops.subtract(multiplied(a.real, b.real), multiplied(a.imaginary, b.imaginary))
+    return ComplexTensor(real, ops.add(multiplied(a.real, b.imaginary), multiplied(a.imaginary, b.real)))
 
 
 @converts_complex("mm", "bmm")
@@ -316,6 +320,79 @@ def _dot(node: Node, self: Any, tensor: Any) -> ComplexTensor:
 @converts_complex("vdot")
 def _vdot(node: Node, self: Any, other: Any) -> ComplexTensor:
     return _product(node, _conj(node, as_complex(node, self, node.out_dtype())), other)
+
+
+@converts_complex("outer", "ger")
+def _outer(node: Node, self: Any, vec2: Any) -> ComplexTensor:
+    x, y = (as_complex(node, each, node.out_dtype()) for each in (self, vec2))
+    column = ComplexTensor(*(node.reshaped(part, (*shape_of(part), 1)) for part in (x.real, x.imaginary)))
+    return _rounded(node, complex_math.multiply(node, _wide(node, column), _wide(node, y)))
+
+
+@converts_complex("einsum")
+def _einsum(node: Node, equation: str, tensors: Sequence[Any], *, path: Any = None) -> ComplexTensor:
+    """Adds up the products of all choices of parts."""
+    operands = [as_complex(node, each, node.out_dtype()) for each in tensors]
+    totals: list[Expr | None] = [None, None]
+    for choice in itertools.product((0, 1), repeat=len(operands)):
+        parts = [x.imaginary if part else x.real for x, part in zip(operands, choice, strict=True)]
+        term = node.emit(einsum(node, equation, [node.emit(part) for part in parts]))
+        at, is_negative = sum(choice) % 2, sum(choice) % 4 >= 2  # the power of i
+        before = totals[at]
+        if before is None:
+            totals[at] = node.emit(ops.negative(term)) if is_negative else term
+        else:
+            totals[at] = node.emit((ops.subtract if is_negative else ops.add)(before, term))
+    real, imaginary = totals
+    assert real is not None and imaginary is not None
+    return ComplexTensor(real, imaginary)
+
+
+# ---- sizes and reductions ----
+
+
+@converts_complex("sym_size.int")
+def _sym_size(node: Node, self: ComplexTensor, dim: int) -> Any:
+    return shape_of(self.real)[dim]
+
+
+@converts_complex("sym_numel")
+def _sym_numel(node: Node, self: ComplexTensor) -> Any:
+    return product(shape_of(self.real))
+
+
+def _ones(*names: str) -> None:
+    @converts_complex(*names)
+    def convert(node: Node, *args: Any, **kwargs: Any) -> ComplexTensor:
+        one, zero = (node.full(value, node.out_shape(), node.out_dtype()) for value in (1, 0))
+        return ComplexTensor(one, zero)
+
+
+_ones("ones_like", "ones", "new_ones")
+
+
+@converts_complex("linalg_vector_norm", "norm.Scalar", "norm.ScalarOpt_dim")
+def _vector_norm(node: Node, self: ComplexTensor, *args: Any, **kwargs: Any) -> Expr:
+    return _for_real(node)(node, _abs(node, self), *args, **kwargs)
+
+
+def _declare_variance(name: str, *, root: bool) -> None:
+    @converts_complex(name, f"{name}.dim", f"{name}.correction")
+    def convert(node: Node, self: ComplexTensor, *args: Any, **kwargs: Any) -> Expr:
+        """Adds up the variances of both parts."""
+        found = [node.emit(_for_real(node)(node, part, *args, **kwargs)) for part in (self.real, self.imaginary)]
+        return ops.sqrt(ops.add(*(ops.multiply(each, each) for each in found))) if root else ops.add(*found)
+
+
+_declare_variance("var", root=False)
+_declare_variance("std", root=True)
+
+
+def _for_real(node: Node) -> Converter:
+    """Return the converter of a node's operator for real numbers."""
+    convert = converter_for(node.node.target.removeprefix("torch.ops."))
+    assert convert is not None
+    return convert
 
 
 # ---- Fourier transforms ----

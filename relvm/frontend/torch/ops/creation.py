@@ -194,6 +194,12 @@ def _eye(node: Node, n: AnyDim, m: AnyDim | None = None, dtype: Any = None) -> E
     return node.cast(node.emit(ops.equal(at, ops.iota(Shape((columns,))))), node.out_dtype())
 
 
+@converts("fft_fftfreq", "fft_rfftfreq")
+def _frequencies(node: Node, n: int, d: float = 1.0, dtype: Any = None) -> Expr:
+    find = np.fft.rfftfreq if "rfftfreq" in node.node.target else np.fft.fftfreq
+    return constant(find(known_int(n, "n"), d).astype(node.out_dtype().numpy))
+
+
 def _triangle_positions(*names: str, lower: bool) -> None:
     @converts(*names)
     def convert(node: Node, row: AnyDim, col: AnyDim, offset: int = 0, dtype: Any = None) -> Expr:

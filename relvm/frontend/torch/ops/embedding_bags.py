@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.common.kernel_parts import buffer, index_of, loops, size
-from relvm.frontend.torch.registry import Node, converts, shape_of
+from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import Expr
 from relvm.ir.kernel_def import KernelDef
@@ -38,7 +38,10 @@ def _embedding_bag(
         args.append(node.emit(node.cast(per_sample_weights, table.known_element_type)))
     bags = shape_of(offsets)[0] - 1 if include_last_offset else shape_of(offsets)[0]
     types = [each.tensor_type for each in args]
-    padding = padding_idx if padding_idx is not None and padding_idx >= 0 else None
+    padding = padding_idx
+    if padding is not None and padding < 0:
+        counts_from_end = node.node.target.endswith(".embedding_bag.padding_idx")  # for the others, it stands for none
+        padding = padding + known_int(shape_of(table)[0], "the number of rows") if counts_from_end else None
     kernel = _bags(node.kernel_name("embedding_bag"), types, bags, _MODES[mode], padding)
     result = TensorType(table.known_element_type, (bags, shape_of(table)[1]))
     found = node.call_kernel(kernel, args, [result])

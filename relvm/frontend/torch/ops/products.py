@@ -177,7 +177,7 @@ def _bilinear(node: Node, input1: Expr, input2: Expr, weight: Expr, bias: Expr |
 
 
 @converts("einsum", may_view=True)
-def _einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: Any = None) -> Expr:
+def einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: Any = None) -> Expr:
     """Multiplies the operands from left to right."""
     terms, result = _labels(equation, [len(shape_of(x)) for x in tensors])
     operands = [_with_distinct_labels(node, node.wide(x), term) for x, term in zip(tensors, terms, strict=True)]
@@ -434,9 +434,11 @@ def attention(
     if mask is not None:
         mask = _with_sizes(node, mask, (*batch, queries, shape_of(k)[-2]))
     width, value_width = shape_of(q)[-1], shape_of(v)[-1]
-    factor = (
-        scale if scale is not None else 1 / math.sqrt(known_int(width, "the width of a head")) if width != 0 else 1.0
-    )
+    factor: Any = scale
+    if scale is None and isinstance(width, int):
+        factor = 1 / math.sqrt(width) if width else 1.0
+    elif scale is None:
+        factor = ops.divide(1.0, ops.sqrt(node.number(width, q.known_element_type)))
     allowed: Expr = node.number(True, BOOL)
     bias: Expr = node.number(0, q.known_element_type)
     if is_causal:

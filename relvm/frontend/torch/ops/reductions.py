@@ -9,10 +9,11 @@ from typing import Any
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.torch.ops.elementwise import as_bool, is_nan, log_add_exp
-from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, refuses, shape_of
+from relvm.frontend.torch.ops.shapes import concatenated, sliced
+from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, shape_of
 from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.ir.expr import Expr, Shape
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim, dim_op, product
 
 Axes = int | Sequence[int] | None
 
@@ -417,9 +418,8 @@ def _kthvalue(node: Node, self: Expr, k: AnyDim, dim: int = -1, keepdim: bool = 
     if not shape:
         return self, node.full(0, (), I64)
     axis = axis_of(dim, len(shape))
-    count = known_int(k, "k")
-    positions = sorted_positions(node, self, axis, count, largest=False)
-    last = node.emit(ops.slice(positions, begin=(count - 1,), end=(count,), axes=(axis,)))
+    positions = sorted_positions(node, self, axis, k, largest=False)
+    last = node.emit(sliced(node, positions, axis, k - 1, k))
     value = node.emit(ops.gather_elements(self, last, axis=axis))
     if keepdim:
         return value, last
@@ -433,7 +433,7 @@ def _median(node: Node, x: Expr, axis: int, keepdim: bool, *, ignores_nan: bool)
     ignores_nan: whether to ignore NaN.  If not, the result is NaN if an element is NaN.
     """
     shape = shape_of(x)
-    size = known_int(shape[axis], "the size of the axis")
+    size = shape[axis]
     order = sorted_positions(node, x, axis, size, largest=False)
     place: Expr = node.full((size - 1) // 2, (*shape[:axis], 1, *shape[axis + 1 :]), I64)
     if x.known_element_type.is_float:
@@ -456,7 +456,11 @@ def _median(node: Node, x: Expr, axis: int, keepdim: bool, *, ignores_nan: bool)
 def _declare_median(name: str, *, ignores_nan: bool) -> None:
     @converts(name)
     def whole(node: Node, self: Expr) -> Expr:
-        flat = node.reshaped(self, (product(shape_of(self)),))
+        count = product(shape_of(self))
+        flat = node.reshaped(self, (count,))
+        if self.known_element_type.is_float:  # the median of no elements is NaN
+            missing = node.full(math.nan, (dim_op("max", 1 - count, 0),), self.known_element_type)
+            flat = concatenated(node, [flat, missing], 0)
         return _median(node, flat, 0, False, ignores_nan=ignores_nan)[0]
 
     @converts(f"{name}.dim")
@@ -468,6 +472,31 @@ def _declare_median(name: str, *, ignores_nan: bool) -> None:
 
 _declare_median("median", ignores_nan=False)
 _declare_median("nanmedian", ignores_nan=True)
+
+
+@converts("mode")
+def _mode(node: Node, self: Expr, dim: int = -1, keepdim: bool = False) -> tuple[Expr, Expr]:
+    """Returns the smallest of the most frequent elements, and its last position."""
+    shape = shape_of(self)
+    if not shape:
+        return self, node.full(0, (), I64)
+    axis = axis_of(dim, len(shape))
+    order = sorted_positions(node, self, axis, shape[axis], largest=False)
+    x = node.emit(ops.gather_elements(self, order, axis=axis))
+    places = _numbered(node, x, axis)
+    before = node.emit(ops.gather_elements(x, node.emit(ops.maximum(ops.subtract(places, 1), 0)), axis=axis))
+    is_new = node.emit(ops.logical_and(ops.not_equal(x, before), ops.greater(places, 0)))
+    groups = node.emit(ops.cumsum(node.cast(is_new, I64), axis=axis))  # the number of the group of equal elements
+    none, one = node.full(0, shape, I64), node.full(1, shape, I64)
+    counts = node.emit(ops.scatter_elements(none, groups, one, axis=axis, reduction="add"))
+    most = node.emit(ops.argmax(counts, axis=axis, keepdims=True))
+    last = node.emit(ops.subtract(ops.gather_elements(ops.cumsum(counts, axis=axis), most, axis=axis), 1))
+    position = node.emit(ops.gather_elements(order, last, axis=axis))
+    value = node.emit(ops.gather_elements(self, position, axis=axis))
+    if keepdim:
+        return value, position
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    return node.reshaped(value, kept), node.reshaped(position, kept)
 
 
 @converts("dist")
@@ -482,6 +511,3 @@ def _equal(node: Node, self: Expr, other: Expr) -> Expr:
     if shape_of(self) != shape_of(other):
         raise RelvmUnsupportedError("a comparison of tensors of different shapes is not supported")
     return _truth(node, ops.equal(*node.promoted(self, other)), tuple(range(len(shape_of(self)))), False, largest=False)
-
-
-refuses("the result has no defined order", "mode")

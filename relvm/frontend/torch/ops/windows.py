@@ -506,6 +506,7 @@ _declare_smooth_upsample("_upsample_bicubic2d_aa", cubic=True)
 
 
 _GRID_MODES = ("linear", "nearest", "cubic")
+_CUBIC_BORDER = 3  # the number of elements outside the image that the taps of clamped positions reach
 _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -514,10 +515,12 @@ def _grid_sampler(
     node: Node, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
     """Samples at the coordinates in the grid, which are in [-1, 1], the last axis first."""
-    if interpolation_mode == 2 and padding_mode:
-        raise RelvmUnsupportedError("cubic interpolation with another padding than zeros is not supported")
+    mode, padding = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
+    if mode == "cubic" and padding == "reflection":
+        raise RelvmUnsupportedError("cubic interpolation with the padding reflection is not supported")
     x, points = node.wide(input), node.wide(grid)
     spatial = shape_of(x)[2:]
+    has_border = mode == "cubic" and padding == "border"  # PyTorch moves each tap into the image, relvm the position
     parts = []
     for at, size in enumerate(spatial):
         place = len(spatial) - 1 - at
@@ -525,11 +528,17 @@ def _grid_sampler(
         extent = node.number(size, points.known_element_type)
         shifted = ops.add(coordinate, 1.0)
         if align_corners:
-            parts.append(ops.multiply(ops.multiply(shifted, 0.5), ops.subtract(extent, 1.0)))
+            position = ops.multiply(ops.multiply(shifted, 0.5), ops.subtract(extent, 1.0))
         else:
-            parts.append(ops.multiply(ops.subtract(ops.multiply(shifted, extent), 1.0), 0.5))
+            position = ops.multiply(ops.subtract(ops.multiply(shifted, extent), 1.0), 0.5)
+        if has_border:  # all taps of a position outside [-2, extent] are the same element
+            nearest = ops.minimum(ops.maximum(position, -2.0), extent)
+            position = ops.add(nearest, float(_CUBIC_BORDER))
+        parts.append(position)
+    if has_border:
+        pads = (0, 0, *(_CUBIC_BORDER for _ in spatial)) * 2
+        x, padding = node.emit(ops.pad(x, pads=pads, mode="edge")), "zeros"
     places = node.emit(ops.concat(*(node.emit(part) for part in parts), axis=len(shape_of(points)) - 1))
-    mode, padding = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
     return ops.grid_sample(x, places, mode=mode, padding=padding, align_corners=bool(align_corners))
 
 
