@@ -52,6 +52,13 @@ enum { RVM_IS_COMPACT = 0 };
 #define RVM_HAS_FMA
 #endif
 
+/* RVM_SHUFFLES: the compiler has __builtin_shufflevector. */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define RVM_SHUFFLES
+#endif
+#endif
+
 /* Keeps the compiler from computing addresses that depend on `pointer` before this statement.  If it computed them
    earlier, the addresses would occupy registers for a long time. */
 #ifdef __GNUC__

@@ -24,12 +24,6 @@ static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
   if (args->dst != args->src) memcpy(args->dst, args->src, (size_t)args->bytes);
 }
 
-#ifdef __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define RVM_SHUFFLES
-#endif
-#endif
-
 /* Transposes 16 x 16 elements of 32 bits, 4 x 4 of them at a time in registers:
    tile[r * 16 + c] = x[c * x_stride + r]. */
 static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_arguments *args) {

@@ -28,6 +28,7 @@
 #include "pooling.h"
 #include "selected.h"
 #include "sorting.h"
+#include "transposed_elements.h"
 #include "trees.h"
 #include "winograd.h"
 
@@ -586,6 +587,17 @@ static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm
   EXPECT_RANGE_OF(int32_t, x, 0, (RVM_TRANSPOSED_TILE - 1) * args.x_stride + RVM_TRANSPOSED_TILE);
   SPEND(size);
   rvm_transposed_tile(&args);
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_transposed_elements(rvm_transposed_elements_arguments args,
+                                       const rvm_transposed_elements_buffers *buffers, const rvm_micro_watch *watch) {
+  const int64_t size = RVM_TRANSPOSED_TILE * RVM_TRANSPOSED_TILE, bytes = args.element_bytes;
+  EXPECT(bytes == 1 || bytes == 2 || bytes == 8);
+  EXPECT_ELEMENTS(bytes, tile, 0, size);
+  EXPECT_ELEMENTS(bytes, x, 0, (RVM_TRANSPOSED_TILE - 1) * args.x_stride + RVM_TRANSPOSED_TILE);
+  SPEND(size);
+  rvm_transposed_elements(&args);
   return RVM_MICRO_DONE;
 }
 

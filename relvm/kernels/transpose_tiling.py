@@ -92,6 +92,18 @@ def write_tiles(
             store_all(scope, outputs)
 
 
+def _invoke_transposition(k: KernelBuilder, tile: Buffer, x: Address, x_stride: Scalar) -> None:
+    """Generate code that transposes TILE x TILE elements from `x` to `tile`.
+
+    x_stride: the distance of the rows at `x`, in elements.
+    """
+    to, size = Address(tile, Literal(0, I64)), tile.dtype.size_bytes
+    if size == 4:
+        k.invoke("rvm_transposed_tile", tile=to, x=x, x_stride=x_stride)
+    else:
+        k.invoke("rvm_transposed_elements", tile=to, x=x, x_stride=x_stride, element_bytes=Literal(size, I64))
+
+
 def _copy_tile(
     k: KernelBuilder,
     tile: Buffer,
@@ -123,11 +135,8 @@ def _copy_tile(
                 k.store(to, (position(r, c),), scope.value(leaf))
 
     def transpose(x: Address, x_stride: Scalar) -> None:
-        k.invoke("rvm_transposed_tile", tile=Address(tile, Literal(0, I64)), x=x, x_stride=x_stride)
+        _invoke_transposition(k, tile, x, x_stride)
 
-    if leaf.buffer.dtype.bits != 32:
-        copy(tile, lambda r, c: r * TILE + c)
-        return
     if isinstance(leaf, GatherLoad):
         columns_of_tile = k.allocate("columns", leaf.buffer.dtype, (TILE * TILE,))
         copy(columns_of_tile, lambda r, c: c * TILE + r)
@@ -170,13 +179,9 @@ def store_transposed(
             scope.counters = [(rows_loop, first_row + row + r), (columns_loop, first_column + c)]
             scope.store(leaf, element(r, c))
 
-    if leaf.buffer.dtype.bits != 32:
-        store(Literal(0, I64), rows, lambda r, c: block[c * pitch + r])
-        return
     tile = k.allocate("tile", leaf.buffer.dtype, (TILE * TILE,))
     with k.loop((rows + (TILE - 1)) / TILE, name="group") as group:
         row = k.let("row", group * TILE)
         count = k.let("count", size_of_block(rows, row, TILE))
-        x = Address(block, row)
-        k.invoke("rvm_transposed_tile", tile=Address(tile, Literal(0, I64)), x=x, x_stride=Literal(pitch, I64))
+        _invoke_transposition(k, tile, Address(block, row), Literal(pitch, I64))
         store(row, count, lambda r, c: tile[r * TILE + c])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 from relvm import vm
 from relvm.frontend.text import parse_module
 from relvm.tables import kernel_constant
 
 TILE = kernel_constant("TRANSPOSED_TILE")
+DTYPES = {"bool": np.bool_, "u8": np.uint8, "i16": np.int16, "f32": np.float32, "i64": np.int64}  # of each size
 SIZES = (1, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 1)
 
 
@@ -35,14 +37,25 @@ def test_every_element_of_every_tile_is_computed() -> None:
 
 def test_every_element_of_a_transposed_gather_is_computed() -> None:
     functions = [
-        f"def of_{dtype}(x: {dtype}[7, a], i: i64[b]) -> {dtype}[a, b] = transpose(gather(x, i))"
-        for dtype in ("f32", "i64")
+        f"def of_{dtype}(x: {dtype}[7, a], i: i64[b]) -> {dtype}[a, b] = transpose(gather(x, i))" for dtype in DTYPES
     ]
     machine = vm.VirtualMachine(vm.build(parse_module("\n".join(functions)), target="bytecode"))
     for a, b in itertools.product(SIZES, repeat=2):
-        x, i = np.arange(7 * a).reshape(7, a), np.arange(b) * 5 % 13 % 7 - 3
-        np.testing.assert_array_equal(machine["of_i64"](x, i).numpy(), x[i].T)
-        np.testing.assert_array_equal(machine["of_f32"](x.astype(np.float32), i).numpy(), x[i].T)
+        i = np.arange(b) * 5 % 13 % 7 - 3
+        for dtype, numpy in DTYPES.items():
+            x = np.arange(7 * a).reshape(7, a).astype(numpy)
+            np.testing.assert_array_equal(machine[f"of_{dtype}"](x, i).numpy(), x[i].T)
+
+
+@pytest.mark.parametrize("target", ["c", "bytecode"])
+def test_elements_of_every_size(target: str) -> None:
+    functions = [f"def of_{dtype}(x: {dtype}[c, a, b]) = transpose(x, perm=[2, 0, 1])" for dtype in DTYPES]
+    machine = vm.VirtualMachine(vm.build(parse_module("\n".join(functions)), target=target))
+    random = np.random.default_rng(0)
+    for a, b in itertools.product(SIZES, repeat=2):
+        for dtype, numpy in DTYPES.items():
+            x = random.integers(0, 2**15, (3, a, b)).astype(numpy)
+            np.testing.assert_array_equal(machine[f"of_{dtype}"](x).numpy(), x.transpose(2, 0, 1))
 
 
 def test_every_element_of_a_transposed_result_of_reduced_columns_is_computed() -> None:
