@@ -376,6 +376,32 @@ def _regions(batch: int, count: int) -> Callable[[torch.Generator], tuple[torch.
     return make
 
 
+class Projected(nn.Module):
+    """LSTM layers with projections, and operators that must sort or divide an axis of symbolic size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.LSTM(4, 6, num_layers=2, proj_size=3, bidirectional=True, batch_first=True)
+
+    def forward(self, x, labels, grid):
+        states, _ = self.layers(x)
+        spectrum = torch.fft.rfft(states, dim=2)
+        related = torch.einsum("bsf,btf->bst", spectrum, spectrum.conj())
+        gates = nn.functional.glu(torch.cat([states, states * 2]), 0)
+        image = states.unsqueeze(1)
+        sampled = nn.functional.grid_sample(image, grid, "bicubic", "border", align_corners=False)
+        return related, gates, *labels.mode(0), *states.median(0), *states.kthvalue(2, 0), sampled
+
+
+def _projected(batch: int) -> Callable[[torch.Generator], tuple]:
+    def make(generator: torch.Generator) -> tuple:
+        x = torch.randn(batch, 5, 4, generator=generator)
+        grid = 3 * torch.rand(batch, 2, 5, 2, generator=generator) - 1.5
+        return x, torch.randint(0, 3, (batch, 5), generator=generator), grid
+
+    return make
+
+
 class Factored(nn.Module):
     """Linear systems whose matrices are decomposed before they are used, and histograms."""
 
@@ -480,6 +506,11 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
         ({0: Dim.AUTO}, {0: Dim.AUTO}, None),
     ),
     "regions": (Regions(), [_regions(2, 7), _regions(3, 20)], ({0: Dim.AUTO}, {0: Dim.AUTO})),
+    "projected": (
+        Projected().eval(),
+        [_projected(2), _projected(7)],
+        ({0: N}, {0: N}, {0: N}),
+    ),
     "factored": (Factored(), [_batch((2, 4, 4), (2, 4, 3))], None),
     "slices": (Slices(), [_slices(8, 2), _slices(9, -4), _slices(5, 7)], ({1: Dim.AUTO}, None)),
 }
