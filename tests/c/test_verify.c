@@ -230,7 +230,8 @@ int main(void) {
   REFUSED(bool_of_two, "argument 0 is malformed");
   REFUSED(unknown_argument_kind, "argument 0 is malformed");
   REFUSED(too_few_arguments, "the number of arguments of a call, 1, is not that of the function's parameters");
-  REFUSED(too_many_arguments_to_itself, "the number of arguments of a call, 3, is not that of the function's parameters");
+  REFUSED(too_many_arguments_to_itself,
+          "the number of arguments of a call, 3, is not that of the function's parameters");
   REFUSED(jump_out_backwards, "the jump target, word -1, is not the start of an instruction");
   REFUSED(jump_out_forwards, "the jump target, word 2, is not the start of an instruction");
   REFUSED(jump_into_an_instruction, "the jump target, word 3, is not the start of an instruction");
