@@ -10,16 +10,18 @@ from collections.abc import Iterator
 
 from relvm.codegen.kernel_registers import buffer_position
 from relvm.errors import RelvmUnsupportedError
-from relvm.ir.loop_ir import Assign, Let, Literal, Local, Loop, Operation, Scalar, Size, Statement, Store
+from relvm.ir.loop_ir import Assign, Let, Literal, Local, Loop, Operation, Scalar, Size, Statement, Store, statements_in
 from relvm.ir.symbolic import AnyDim, DimVar, difference, dim_op, dim_vars, evaluate_with, is_never_negative, var_dim
 
 
 def write_different_elements(loop: Loop) -> bool:
     """Return whether any two stores of the loop nest `loop` are proven to write different elements.
 
-    The nest consists of loops, definitions, assignments and stores.  A store that runs in several iterations counts as
-    several stores.
+    A store that runs in several iterations counts as several stores.  Only nests of loops, definitions, assignments and
+    stores are understood.
     """
+    if not all(isinstance(item, Loop | Let | Assign | Store) for item in statements_in(loop.body)):
+        return False
     prover = _Prover()
     stores: dict[str, list[tuple[Store, tuple[Loop, ...]]]] = defaultdict(list)
     for store, loops in prover.stores((loop,), ()):
@@ -110,12 +112,15 @@ class _Prover:
         return True
 
     def extent(self, loop: Loop) -> AnyDim | None:
-        """Return the number of iterations of a loop, if it is the same for all iterations of the loops around it."""
+        """Return the number of iterations of a loop whose bounds are the same in all iterations of the loops around it.
+
+        Return None for other loops.
+        """
         start, stop = self.dim(loop.start), self.dim(loop.stop)
         if start is None or stop is None:
             return None
-        count = dim_op("sub", stop, start)
-        return None if any(counter in dim_vars(count) for counter in self.counters.values()) else count
+        changing = {*self.counters.values()}
+        return None if changing & {*dim_vars(start), *dim_vars(stop)} else dim_op("sub", stop, start)
 
     def is_injective(self, position: AnyDim, loops: tuple[Loop, ...]) -> bool:
         """Return whether `position` is different in all iterations of `loops`, innermost first.

@@ -105,7 +105,7 @@ def _needed(body: tuple[Statement, ...], row: Loop) -> list[Let]:
     """Return the definitions in `body` on which its SIMD loop `row` depends."""
     names = {
         part.name
-        for item in (row, *row.body)
+        for item in statements_in((row,))
         for scalar in scalars_in(item)
         for part in parts_of(scalar)
         if isinstance(part, Local)

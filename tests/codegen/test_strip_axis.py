@@ -30,6 +30,11 @@ KERNELS = {
         (160,),
         "for r in range(32) { for q in range(4) { out[5 * r + q] = x[r, q] } }",
     ),
+    "rows that begin at other positions and overlap": (
+        (40, 4),
+        (43,),
+        "for r in range(40) { for q in range(-3 * r, 4 - 3 * r) { out[4 * r + q] = x[r, q + 3 * r] } }",
+    ),
     "blocks that overlap": (
         (40, 3, 8),
         (3, 47),
@@ -64,6 +69,12 @@ KERNELS = {
         (40, 8),
         (40 * 16,),
         "for p in range(40) { for q in simd(8) { out[16 * p + q] = x[p, q]; out[16 * p + q + 8] = -x[p, q] } }",
+    ),
+    "a definition that an inner loop of a part needs": (
+        (50, 9),
+        (50, 3, 8),
+        "for r in range(50) { let first = x[r, 0]; for j in simd(8) { out[r, 0, j] = x[r, j] }; "
+        "for i in simd(8) { for t in range(2) { out[r, 1 + t, i] = first + x[r, i + t] } } }",
     ),
     "a sum that another part of the row needs": (
         (50, 9),
