@@ -264,7 +264,7 @@ def test_what_is_refused() -> None:
             {},
             "one element for each index along the axis",
         ),
-        ("QuantizeLinear", [x, np.ones((2, 3), F)], {"block_size": 2}, "3 blocks of 2"),
+        ("QuantizeLinear", [x, np.ones((2, 3), F)], {"block_size": 2}, "expected 2 blocks, got 3"),
     ]
     for op, arrays, attributes, message in wrong:
         names = [f"x{i}" for i in range(len(arrays))]

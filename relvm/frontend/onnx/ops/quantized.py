@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
 from relvm.frontend.onnx.dynamic_sizes import iota
 from relvm.frontend.onnx.ops.cast import convert_dtype
 from relvm.frontend.onnx.ops.qdq_fusion import as_rank_0, record_dequantized, restored_bytes
@@ -101,7 +101,7 @@ def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, bloc
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
         blocks = -(-x.shape[axis] // block)
         raise RelvmShapeError(
-            f"axis {axis} of {x}, divided by block_size {block}: expected {blocks} blocks, got {count}"
+            f"axis {axis} of {x}, divided by block_size {block}: expected {counted(blocks, 'block')}, got {count}"
         )
     if not isinstance(x.shape[axis], int) and exact_quotient(x.shape[axis], block) != count:
         blocks = (x.shape[axis] + (block - 1)) // block
