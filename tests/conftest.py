@@ -24,6 +24,7 @@ hypothesis.settings.load_profile("relvm")
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send this signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    modes.COMPILES_ALL = config.option.markexpr != "full"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

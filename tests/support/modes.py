@@ -35,6 +35,8 @@ FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of func
 # Whether the functions below compile C.  The fast stage sets this to False: then the mode "bytecode" replaces
 # "compiled" and "auto", and the target "bytecode" replaces "c".
 COMPILES = True
+# Whether all programs are compiled that tests build together.  The full stage sets this to False.
+COMPILES_ALL = True
 
 
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
