@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
 /* The functions below transpose a square whose rows fill a vector of 16 bytes: dst[r * 16 + c] = src[c * stride + r].
