@@ -98,15 +98,14 @@ def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, bloc
         raise RelvmUnsupportedError(f"block_size {block} requires known shapes of equal rank, got {x} and {value.type}")
     axis = expect_axis(node.proto.op_type, axis, len(shape))
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
-    if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
-        blocks = -(-x.shape[axis] // block)
-        raise RelvmShapeError(
-            f"axis {axis} of {x}, divided by block_size {block}: expected {counted(blocks, 'block')}, got {count}"
-        )
-    if not isinstance(x.shape[axis], int) and exact_quotient(x.shape[axis], block) != count:
-        blocks = (x.shape[axis] + (block - 1)) // block
-        node.require_equal(count, blocks, f"{{}} blocks of {block} elements along axis {axis}, expected {{}}")
-        return node.emit(ops.gather(value, (iota(node, x.shape[axis]) / block).expr, axis=axis))
+    size = x.shape[axis]
+    if isinstance(count, int) and isinstance(size, int) and count != (blocks := -(-size // block)):
+        expected = counted(blocks, "block")
+        raise RelvmShapeError(f"axis {axis} of {x}, divided by block_size {block}: expected {expected}, got {count}")
+    if not isinstance(size, int) and exact_quotient(size, block) != count:
+        rounded_up = (size + (block - 1)) // block
+        node.require_equal(count, rounded_up, f"{{}} blocks of {block} elements along axis {axis}, expected {{}}")
+        return node.emit(ops.gather(value, (iota(node, size) / block).expr, axis=axis))
     spread = node.emit(ops.expand_dims(value, axes=(axis + 1,)))
     spread = node.emit(ops.broadcast_to(spread, node.shape([*before, count, block, *after])))
     whole = node.emit(ops.reshape(spread, node.shape([*before, count * block, *after])))
