@@ -150,20 +150,14 @@ def _loads_position(loop: Loop) -> bool:
     loaded: set[str] = set()  # locals whose values depend on loaded values
     varying = {inner.counter.name}  # locals whose values differ between the elements of a row
 
-    def depends_on_load(scalar: Scalar) -> bool:
-        return any(
-            isinstance(part, Load) or (isinstance(part, Local) and part.name in loaded) for part in parts_of(scalar)
-        )
+    def is_loaded(part: Scalar) -> bool:
+        return isinstance(part, Load) or (isinstance(part, Local) and part.name in loaded)
 
     def varies(scalar: Scalar) -> bool:
         return any(isinstance(part, Local) and part.name in varying for part in parts_of(scalar))
 
     def is_of_row(index: Scalar) -> bool:
-        values = [
-            part
-            for part in parts_of(index)
-            if isinstance(part, Load) or (isinstance(part, Local) and part.name in loaded)
-        ]
+        values = list(filter(is_loaded, parts_of(index)))
         return bool(values) and not any(map(varies, values))
 
     for item in (*loop.body[:-1], *inner.body):
@@ -171,7 +165,7 @@ def _loads_position(loop: Loop) -> bool:
         if any(map(is_of_row, (index for load in loads for index in load.indices))):
             return True
         if isinstance(item, Let):
-            if depends_on_load(item.value):
+            if any(map(is_loaded, parts_of(item.value))):
                 loaded.add(item.local.name)
             if varies(item.value):
                 varying.add(item.local.name)

@@ -445,6 +445,17 @@ def _median(node: Node, x: Expr, axis: int, keepdim: bool, *, ignores_nan: bool)
         else:
             first = node.emit(ops.subtract(node.number(size, I64), count))
             place = node.emit(ops.where(ops.greater(count, 0), first, place))
+    return _sorted_element(node, x, order, place, axis, keepdim)
+
+
+def _sorted_element(node: Node, x: Expr, order: Expr, place: Expr, axis: int, keepdim: bool) -> tuple[Expr, Expr]:
+    """Return one element of each row along an axis, and its position in the row.
+
+    order: the positions that sort the rows of x.
+    place: the index in `order`, of size 1 along the axis.
+    keepdim: whether the results keep the axis.
+    """
+    shape = shape_of(x)
     position = node.emit(ops.gather_elements(order, place, axis=axis))
     value = node.emit(ops.gather_elements(x, position, axis=axis))
     if keepdim:
@@ -491,12 +502,7 @@ def _mode(node: Node, self: Expr, dim: int = -1, keepdim: bool = False) -> tuple
     counts = node.emit(ops.scatter_elements(none, groups, one, axis=axis, reduction="add"))
     most = node.emit(ops.argmax(counts, axis=axis, keepdims=True))
     last = node.emit(ops.subtract(ops.gather_elements(ops.cumsum(counts, axis=axis), most, axis=axis), 1))
-    position = node.emit(ops.gather_elements(order, last, axis=axis))
-    value = node.emit(ops.gather_elements(self, position, axis=axis))
-    if keepdim:
-        return value, position
-    kept = (*shape[:axis], *shape[axis + 1 :])
-    return node.reshaped(value, kept), node.reshaped(position, kept)
+    return _sorted_element(node, self, order, last, axis, keepdim)
 
 
 @converts("dist")
