@@ -88,6 +88,9 @@ static const call calls[] = {
     {"rvm_copy_bytes", "bbS", {9, 9, 9}},
     {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
     {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
+    {"rvm_streamed_tile_f32",
+     "SSSwSSwSwSFw",
+     {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1, 0}},
     {"rvm_transposed_elements", "bbSS", {256, 15 * 17 + 16, 17, 1}},
     {"rvm_transposed_elements", "bbSS", {2 * 256, 2 * (15 * 17 + 16), 17, 2}},
     {"rvm_transposed_elements", "bbSS", {8 * 256, 8 * (15 * 17 + 16), 17, 8}},
@@ -429,6 +432,21 @@ static void portions_are_small(void) {
   }
 }
 
+/* The memory that rvm_streamed_tile_f32 loads in advance may be anywhere, because the sums do not depend on it. */
+static void memory_ahead_may_be_anywhere(void) {
+  enum { AHEAD = 11 };
+  const call streamed = {"rvm_streamed_tile_f32", "SSSwSSwSwSFw", {6, 16, 3, 18, 3, 1, 48, 16, 96, 16, 0, 48}};
+  const int64_t places[] = {0, 1, -1, 48, INT64_MAX, INT64_MIN};
+  rvm_micro_argument arguments[MOST];
+  make(&streamed, arguments);
+  portions_allowed = INT64_MAX;
+  for (int i = 0; i < COUNT_OF(places); i++) {
+    arguments[AHEAD].number = places[i];
+    CHECK_INT(run(&streamed, arguments), RVM_MICRO_DONE);
+  }
+  release(&streamed, arguments);
+}
+
 /* ---- offsets that are changed or invalid ---- */
 
 /* The sums overwrite the offsets: the offsets that are used are those that were checked. */
@@ -537,6 +555,7 @@ int main(void) {
   numbers_are_checked();
   too_much_is_refused();
   portions_are_small();
+  memory_ahead_may_be_anywhere();
   offsets_may_be_overwritten();
   copies_do_not_overlap();
   offsets_are_checked();

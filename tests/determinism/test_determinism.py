@@ -1,56 +1,16 @@
-"""A sample of tests/determinism/determinism_suite.py: the same bits on all processors, threads and forms of kernels."""
+"""The same bits on all levels, threads and forms of kernels: samples of tests/determinism/determinism_suite.py."""
 
 from __future__ import annotations
 
-import subprocess
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
-from determinism.cases import Calls, function_cases, model_cases, operator_cases
-from determinism.emulated import AARCH64, WINDOWS
-from determinism.ways import (
-    bytecode,
-    bytecode_ways,
-    differences,
-    emulated_ways,
-    fusion_differences,
-    native_ways,
-    run,
-)
+from determinism.samples import SAMPLES, built, failures, sample
+from determinism.ways import bytecode_ways, fusion_differences, native_ways
 
 from relvm import vm
 from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
 from relvm.ir.portable_random import PortableRandom
-from relvm.runtime.executable import Executable
-from relvm.tables import include_flags
-
-SAMPLES = ("functions", "operators00000", "digits", "oww_alexa")
-
-
-@cache
-def sample(name: str) -> Calls:
-    if name.startswith("functions"):
-        return function_cases(300, step=15 if name == "functions, a fifteenth" else 1)
-    (calls,) = operator_cases(step=20) if name.startswith("operators") else model_cases([name])
-    return calls
-
-
-@cache
-def built(name: str) -> Executable:
-    return bytecode(sample(name))
-
-
-@cache
-def expected(name: str) -> tuple[str, ...]:
-    return tuple(run(built(name), sample(name)))
-
-
-def failures(name: str, ways) -> dict[str, list[str]]:
-    found = {way: differences(sample(name), list(expected(name)), digests()) for way, digests in ways}
-    return {way: names for way, names in found.items() if names}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -85,49 +45,3 @@ def test_fusion_changes_no_bits_of_these_cases(name: str) -> None:
 @pytest.mark.parametrize("name", ["functions, a fifteenth", "digits"])
 def test_native_code_without_fma_has_the_same_bits(name: str) -> None:
     assert not failures(name, native_ways(sample(name), ("x86-64-v2 exact-fma",)))
-
-
-@pytest.mark.parametrize("name", (*SAMPLES, "functions, a fifteenth"))
-def test_aarch64_has_the_same_bits(name: str) -> None:
-    AARCH64.expect_tools()
-    is_native = name in ("functions, a fifteenth", "digits")
-    assert not failures(name, emulated_ways(AARCH64, sample(name), built(name), native=is_native))
-
-
-@pytest.mark.parametrize("name", ("functions, a fifteenth", "digits"))
-def test_windows_has_the_same_bits(name: str) -> None:
-    WINDOWS.expect_tools()
-    assert not failures(name, emulated_ways(WINDOWS, sample(name), built(name), native=name == "digits"))
-
-
-@pytest.mark.parametrize(
-    ("processor", "emulated", "options"),
-    [
-        ("armv8-a", "cortex-a72", ()),
-        ("armv8.2-a+dotprod", "cortex-a76", ()),
-        ("armv8.2-a+dotprod", "cortex-a76", ("-DRVM_COMPACT",)),
-        ("armv8.2-a+dotprod+i8mm", "max", ()),
-    ],
-)
-def test_products_on_aarch64_agree_with_plain_loops(
-    processor: str, emulated: str, options: tuple[str, ...], tmp_path: Path
-) -> None:
-    AARCH64.expect_tools()
-    source = Path(__file__).with_name("products.c")
-    flags = ("-O2", "-ffp-contract=off", "-fwrapv", "-Wall", "-Wextra", "-Werror", f"-march={processor}", *options)
-    command = [
-        *AARCH64.compiler,
-        "-std=gnu11",
-        *flags,
-        *include_flags(),
-        source,
-        "-static",
-        "-lm",
-        "-o",
-        tmp_path / "products",
-    ]
-    subprocess.run(command, check=True)
-    done = subprocess.run(
-        [AARCH64.emulator[0], "-cpu", emulated, tmp_path / "products"], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, "")

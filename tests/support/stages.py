@@ -142,7 +142,7 @@ CROSS = (
         "aot/test_boards.py",
         "aot/test_packages.py",
         "bindings",
-        "determinism/test_determinism.py",
+        "determinism",
         "system/test_on_windows.py",
     ),
     *("webassembly", "wheels"),
