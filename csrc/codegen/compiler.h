@@ -52,6 +52,14 @@ enum { RVM_IS_COMPACT = 0 };
 #define RVM_HAS_FMA
 #endif
 
+/* Asks the processor to load the cache line at `address`, which will be read soon, into its L2 cache.  The address may
+   be invalid. */
+#ifdef __GNUC__
+#define RVM_PREFETCH(address) __builtin_prefetch(address, 0, 2)
+#else
+#define RVM_PREFETCH(address)
+#endif
+
 /* RVM_SHUFFLES: the compiler has __builtin_shufflevector. */
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)

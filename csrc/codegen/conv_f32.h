@@ -135,10 +135,13 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
   rvm_tile_sums sum;
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) x[r] = args->x + args->row_offsets[first + r];
+  /* The packed weights that follow b are needed next.  Each tile asks for a part of them. */
+  const float *const ahead = args->b + depth * b_stride + first / RVM_TILE_ROWS * depth * RVM_LINE_FLOATS;
   rvm_begin_sums(sum, rows, vectors, tile, args->tile_stride, args->accumulates);
   RVM_UNROLL_TWICE
   for (int64_t p = 0; p < depth; p++) {
     const int64_t offset = offsets[p];
+    RVM_PREFETCH(ahead + p * RVM_LINE_FLOATS);
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);
@@ -216,6 +219,7 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
   RVM_UNROLL_TWICE
   for (; p < depth; p++) {
     const float *const row = x + offsets[p];
+    RVM_PREFETCH(a + rows * a_row_stride + p * rows);
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(row + v * RVM_LANES);

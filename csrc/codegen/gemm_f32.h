@@ -76,6 +76,8 @@ enum { RVM_VECTOR_REGISTERS = 32 };
 enum { RVM_VECTOR_REGISTERS = 16 };
 #endif
 
+enum { RVM_LINE_FLOATS = 16 }; /* floats of a cache line of 64 bytes */
+
 enum { RVM_GEMV_ROWS = 4 }; /* rows of the matrix that rvm_gemv_f32 adds in one pass over the sums */
 
 #ifdef RVM_SCALAR
@@ -194,11 +196,11 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum
 #endif
 
 /* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers. */
-static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_arguments *args, int rows, int vectors,
-                                                           int64_t column) {
+static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_streamed_tile_f32_arguments *args, int rows,
+                                                           int vectors, int64_t column) {
   const int64_t depth = args->depth, a_row_stride = args->a_row_stride, a_column_stride = args->a_column_stride;
   const int64_t b_stride = args->b_stride;
-  const float *const a = args->a, *const b = args->b + column;
+  const float *const a = args->a, *const b = args->b + column, *const ahead = args->ahead;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
   int64_t p = 0;
@@ -212,6 +214,7 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
 #endif
   RVM_UNROLL_TWICE
   for (; p < depth; p++) {
+    RVM_PREFETCH(ahead + p * RVM_LINE_FLOATS);
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);
@@ -225,12 +228,13 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_ar
   rvm_store_sums(sum, rows, vectors, args->tile + column, args->tile_stride);
 }
 
-/* rvm_tile_f32(args) computes the sum over p < depth of a[r * a_row_stride + p * a_column_stride] * b[p * b_stride +
-   j], in order of p.  Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: at most
-   RVM_TILE_ROWS.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some of
-   them are also computed. */
-RVM_DEFINE_TILES(rvm_tile_f32, rvm_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
-                 (int64_t)sizeof(float) * args->a_row_stride)
+/* rvm_streamed_tile_f32(args) computes the sum over p < depth of a[r * a_row_stride + p * a_column_stride] * b[p *
+   b_stride + j], in order of p.  Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: at
+   most RVM_TILE_ROWS.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some
+   of them are also computed.  ahead: memory that later tiles read, of which the processor loads up to `depth` cache
+   lines while it computes; it may be invalid. */
+RVM_DEFINE_TILES(rvm_streamed_tile_f32, rvm_streamed_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES,
+                 RVM_TILE_VECTORS, (int64_t)sizeof(float) * args->a_row_stride)
 
 /* Returns the sums plus the products of `left` and columns [j, j + RVM_LANES) of the first `rows` rows of b.  `rows` is
    a constant. */
@@ -292,7 +296,7 @@ static inline RVM_UNUSED void rvm_gemv_f32(const rvm_gemv_f32_arguments *args) {
     for (int64_t j = 0; j < args->columns; j++) args->sums[j] += args->a[p] * args->b[p * args->b_stride + j];
 }
 
-static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
+static void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
   for (int64_t r = 0; r < args->rows; r++) {
     float *const tile = args->tile + r * args->tile_stride;
     for (int64_t j = 0; j < args->columns && !args->accumulates; j++) tile[j] = 0;
@@ -303,5 +307,22 @@ static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
 }
 
 #endif
+
+/* Computes the sums of rvm_streamed_tile_f32.  While it does, the processor loads the rows of `a` that follow, if they
+   are adjacent in memory. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
+  rvm_streamed_tile_f32(&(rvm_streamed_tile_f32_arguments){.rows = args->rows,
+                                                           .columns = args->columns,
+                                                           .depth = args->depth,
+                                                           .a = args->a,
+                                                           .a_row_stride = args->a_row_stride,
+                                                           .a_column_stride = args->a_column_stride,
+                                                           .b = args->b,
+                                                           .b_stride = args->b_stride,
+                                                           .tile = args->tile,
+                                                           .tile_stride = args->tile_stride,
+                                                           .accumulates = args->accumulates,
+                                                           .ahead = args->a + args->rows * args->a_row_stride});
+}
 
 #endif

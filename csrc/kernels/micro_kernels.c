@@ -116,16 +116,18 @@ static int64_t portion_size(int64_t work, int64_t multiple) {
 
 /* ---- run_NAME: checks the arguments of micro-kernel NAME, and calls it for one portion after another ---- */
 
-static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
-                            const rvm_micro_watch *watch) {
+static int run_rvm_streamed_tile_f32(rvm_streamed_tile_f32_arguments args, const rvm_streamed_tile_f32_buffers *buffers,
+                                     const rvm_micro_watch *watch) {
   EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
   const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
   EXPECT_RANGE(
       a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0);
   EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
   EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  args.ahead = checked_address(&buffers->ahead, 0, depth * RVM_LINE_FLOATS, sizeof *args.ahead);
+  if (!args.ahead) args.ahead = args.a; /* the cache lines are not loaded in advance */
   for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
-    rvm_tile_f32_arguments part = args;
+    rvm_streamed_tile_f32_arguments part = args;
     part.columns = min_i64(args.columns - j, TILE_COLUMNS);
     part.tile = args.tile + j;
     const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
@@ -136,10 +138,25 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
       part.b = args.b + p * args.b_stride + j;
       part.accumulates = p > 0 || args.accumulates != 0;
       SPEND(args.rows * part.columns * (part.depth + 1));
-      rvm_tile_f32(&part);
+      rvm_streamed_tile_f32(&part);
     }
   }
   return RVM_MICRO_DONE;
+}
+
+static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
+                            const rvm_micro_watch *watch) {
+  const rvm_streamed_tile_f32_arguments streamed = {.rows = args.rows,
+                                                    .columns = args.columns,
+                                                    .depth = args.depth,
+                                                    .a_row_stride = args.a_row_stride,
+                                                    .a_column_stride = args.a_column_stride,
+                                                    .b_stride = args.b_stride,
+                                                    .tile_stride = args.tile_stride,
+                                                    .accumulates = args.accumulates};
+  const rvm_streamed_tile_f32_buffers all = {
+      .a = buffers->a, .b = buffers->b, .tile = buffers->tile, .ahead = buffers->a};
+  return run_rvm_streamed_tile_f32(streamed, &all, watch);
 }
 
 static int run_rvm_gemv_f32(rvm_gemv_f32_arguments args, const rvm_gemv_f32_buffers *buffers,

@@ -1,8 +1,8 @@
 """Test stages: `pytest -m fast` (or `docs`, `cross`, `clients`, `full`) runs the tests of a stage.
 
-Each test belongs to one stage, except that every third of the fast tests that build programs in every mode also belongs
+Each test belongs to one stage, except that every fifth of the fast tests that build programs in every mode also belongs
 to the full stage.  Compiling C takes most of the time of such a test.  The fast stage builds their programs without
-compiling C (`COMPILES` in modes.py), and so does the full stage for two thirds of its own tests of this kind, unless
+compiling C (`COMPILES` in modes.py), and so does the full stage for four fifths of its own tests of this kind, unless
 they share their programs.  Without `-m`, all tests compile C.
 
 The lists name files, folders and single tests below tests/.
@@ -159,7 +159,7 @@ _SHARED = re.compile(r"\bmachines_of_\w+\(")
 _FAST = tuple(entry for entries in FAST.values() for entry in entries)
 _LISTED = {"docs": DOCS, "cross": CROSS, "clients": CLIENTS, "fast": _FAST}
 STAGES = (*_LISTED, "full")
-_COMPILED = 3  # every third test that builds programs in every mode compiles C in the full stage
+_COMPILED = 5  # every fifth test that builds programs in every mode compiles C in the full stage
 
 
 def stage_of(test: str) -> str:

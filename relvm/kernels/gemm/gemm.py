@@ -182,8 +182,26 @@ def gemm(
             if constant_value(columns) is None:
                 pitch = k.let("pitch", round_up(count, STEP))
             stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
+            ahead = None
+            if isinstance(right, Prepacked) and constant_value(blocks) != 1:
+                following = select(column + width < columns, column + width, column)
+                ahead = k.let("ahead", right.start + following * depth)
             product = _PanelMatmul(
-                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, tile_rows, line
+                k,
+                rows,
+                columns,
+                column,
+                count,
+                left,
+                width,
+                stride,
+                tile,
+                result,
+                counters,
+                tiles,
+                tile_rows,
+                line,
+                ahead,
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
@@ -265,6 +283,7 @@ class _PanelMatmul:
     tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute
     tile_rows: int
     line: int | None  # the length of a line of columns (see gemm)
+    ahead: Scalar | None  # the position of the next panel in the packed right matrix, if there may be one
 
     def write(
         self,
@@ -313,9 +332,14 @@ class _PanelMatmul:
             adds = Literal(0, I64) if after_first is None else after_first
             a = Address(left.buffer, left.position(row, first))
 
+            name, hint = "rvm_tile_f32", {}
+            if self.ahead is not None:  # this tile and those after it load the next panel, each a part of it
+                part = row / self.tile_rows % (width // STEP)
+                name, hint = "rvm_streamed_tile_f32", {"ahead": Address(right, self.ahead + part * (span * STEP))}
+
             def add(columns: Scalar) -> None:
                 k.invoke(
-                    "rvm_tile_f32",
+                    name,
                     rows=count,
                     columns=columns,
                     depth=span,
@@ -327,6 +351,7 @@ class _PanelMatmul:
                     tile=Address(tile, Literal(0, I64)),
                     tile_stride=width,
                     accumulates=adds,
+                    **hint,
                 )
 
             self._for_each_width(add)
