@@ -1,8 +1,8 @@
 /* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v, where k' is the transpose of k.
 
-   The matrix of scores is never stored as a whole.  At most RVM_ATTENTION_KEYS keys are processed at a time, and the
-   sums of earlier keys are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online
-   normalizer calculation for softmax, 2018; Dao and others, FlashAttention, 2022. */
+   At most RVM_ATTENTION_KEYS keys are processed at a time, and only their scores are stored.  The sums of earlier keys
+   are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online normalizer calculation for
+   softmax, 2018; Dao and others, FlashAttention, 2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H
 

@@ -344,9 +344,9 @@ RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   The products are added in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to
-   RVM_QUANTIZED_ROWS.  depth: the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.
-   zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
+   The products are added in order, each rounded like RVM_FMA_F32.  rows: from 1 to RVM_QUANTIZED_ROWS.  depth: the
+   length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.  zeros_are_bytes: 1 if zeros are bytes, 0
+   if they are floats. */
 static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) { RVM_CALL_TILES(f32) }
 
 /* Like rvm_quantized_tile_f32, for rows of `a` that rvm_quantized_row_int8 has quantized with the same `block`.

@@ -43,7 +43,7 @@ static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word
 
 /* Flags of bytecode and native functions. */
 enum {
-  RVM_PRIVATE = 1, /* cannot be found by name; only the program calls it */
+  RVM_PRIVATE = 1, /* cannot be found by name (rvm_executable_find) */
   RVM_IMPURE = 2,  /* a call may have side effects */
 };
 
@@ -137,7 +137,7 @@ rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 /* Returns whether `name` begins with the prefix of builtins.  Only builtins have such names. */
 int rvm_is_builtin_name(const char *name);
 
-/* Compares two rvm_function_name by name, then by is_packed.  This is a callback of qsort and bsearch. */
+/* Compares two rvm_function_name by name, then by is_packed.  This is a callback of rvm_sort and bsearch. */
 int rvm_function_names_compare(const void *a, const void *b);
 
 #endif

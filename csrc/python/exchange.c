@@ -64,7 +64,7 @@ static int is_dense(const rvm_dltensor *dl) {
   return 1;
 }
 
-/* Returns the dtype of a tensor whose elements have at least 8 bits, or -1 if there is none. */
+/* Returns the dtype that DLPack calls `wanted`, or -1 if there is none or its elements have less than 8 bits. */
 static int32_t dtype_of(rvm_dltype wanted) {
   if (wanted.lanes != 1 || wanted.bits < 8) return -1;
   for (int32_t dtype = 0; dtype < RVM_DTYPE_str; dtype++) {

@@ -177,8 +177,9 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
-/* Returns whether the Python value needs its own copy of a tensor's elements.  Memory of the host can be freed after a
-   run.  Elements that the machine still uses must stay canonical (private_tensor.h), whatever Python writes to them. */
+/* Returns whether the Python value needs its own copy of a tensor's elements.  While objects->owning is set, a result
+   must not share memory with an argument.  Elements that the machine still uses must stay canonical (private_tensor.h),
+   whatever Python writes to them. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
   if (objects->owning && is_host_memory(tensor)) return 1;
   return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&

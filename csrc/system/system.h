@@ -1,7 +1,7 @@
-/* system.h: what the runtime needs of the operating system.  One file for each system defines the functions: linux.c,
-   macos.c, windows.c or webassembly.c.  posix.c defines the functions that Linux and macOS share.  Every build compiles
-   all of these files; the files for other systems are then empty.  No other file of the runtime depends on the
-   system. */
+/* system.h: the interface of the runtime to the operating system.  One file for each system defines the functions:
+   linux.c, macos.c, windows.c or webassembly.c.  posix.c defines the functions that Linux and macOS share.  Every build
+   compiles all of these files; the files for other systems are then empty.  Other files of the runtime use only these
+   functions and the C standard library. */
 #ifndef RELVM_SYSTEM_H
 #define RELVM_SYSTEM_H
 
@@ -63,7 +63,7 @@ int rvm_enable_tile_registers(void);
 #ifdef __aarch64__
 enum { RVM_HWCAP_CRC32 = 1 << 7 };
 /* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.
-   On macOS, only the bits of features in cpu_features.def are set. */
+   On macOS, only the bits of CRC-32 and of features in cpu_features.def are set, and on Windows only that of CRC-32. */
 uint64_t rvm_hwcaps(void);
 #endif
 

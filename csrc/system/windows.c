@@ -1,4 +1,4 @@
-/* windows.c: Windows 8 and later. */
+/* windows.c: implements system.h for Windows 8 and later. */
 #ifdef _WIN32
 #define _CRT_RAND_S /* rand_s */
 #define WIN32_LEAN_AND_MEAN
@@ -96,7 +96,9 @@ int rvm_random_bytes(void *bytes, size_t size_bytes) {
 }
 
 #ifdef __aarch64__
-int rvm_has_crc32c(void) { return IsProcessorFeaturePresent(PF_ARM_V8_CRC32_INSTRUCTIONS_AVAILABLE) != 0; }
+uint64_t rvm_hwcaps(void) {
+  return IsProcessorFeaturePresent(PF_ARM_V8_CRC32_INSTRUCTIONS_AVAILABLE) ? RVM_HWCAP_CRC32 : 0;
+}
 #endif
 
 /* ---- threads ---- */

@@ -213,8 +213,8 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* Reads the number of the run before `owner`.  If this run ends between the two reads, the next run has another number
-   and is not interrupted. */
+/* Reads `run` before `owner`.  If the thread inside leaves between the two reads, `run` changes, so a run of the next
+   thread is not interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;
   uint64_t run = atomic_load(&machine->run);

@@ -42,9 +42,10 @@ typedef struct rvm_upgrade {
   int32_t is_applied; /* accessed only by the thread inside the machine */
 } rvm_upgrade;
 
-/* Invariant: the stack values from `top` on own no objects.  The arguments of a call are copied to the stack from `top`
-   on, where they become the first registers of a bytecode or native callee without another copy.  Until the arguments
-   are retained for the callee, they are borrowed, and `top` is not moved past them. */
+/* Invariant: the stack values from `top` on own no objects, except the arguments of a call that is being made.  These
+   are copied to the stack from `top` on, where they become the first registers of a bytecode or native callee without
+   another copy.  They are borrowed until they are retained for such a callee.  The arguments of packed functions stay
+   borrowed. */
 struct rvm_machine {
   rvm_machine_head head; /* must be the first member: native code accesses it */
   rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
@@ -62,8 +63,8 @@ struct rvm_machine {
   int32_t host_entries;          /* number of these entries that rvm_machine_enter has made */
   int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
   atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
-  _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
-  _Atomic(uint64_t) interrupted; /* number of the run to be interrupted; 0 if none */
+  _Atomic(uint64_t) run;         /* 1, plus how often a thread has left: identifies the stay of the thread inside */
+  _Atomic(uint64_t) interrupted; /* the value of `run` during the stay whose run is to be interrupted; 0 if none */
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_upgrade *) upgrades; /* the list of all upgrades (rvm_machine_upgrade), newest first */
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
@@ -97,8 +98,8 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
          atomic_load_explicit(&machine->run, memory_order_relaxed);
 }
 
-/* Returns the machine whose run the calling thread is in (the innermost one), or NULL if C code calls a builtin outside
-   of a run. */
+/* Returns the machine whose run the calling thread is in, the innermost one.  Returns NULL outside of runs, where C
+   code can also call builtins. */
 rvm_machine *rvm_machine_running(void);
 /* Makes the machine poll at the next step.  Called after a host function, which may have run for any time. */
 void rvm_machine_poll_next(rvm_machine *machine);
@@ -150,8 +151,8 @@ static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
 /* Enters and leaves the machine, which applies upgrades and releases dropped values.  Does nothing if another thread is
    inside; that thread will do this work. */
 void rvm_machine_enter_briefly(rvm_machine *machine);
-/* Locks an idle machine for modification.  Returns BUSY if it is running.  `part` names the part to be changed, for the
-   message. */
+/* Locks an idle machine for modification.  Fails with BUSY if it is running or another thread is inside it.  `part`
+   names the part to be changed, for the message. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_value *error);
 void rvm_machine_end_change(rvm_machine *machine);
 
