@@ -111,8 +111,8 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_argu
   int64_t planes = args->planes, height = args->height, rows = args->out_height;
   const float *x = args->x;
   float *out = args->out;
-  /* counts: for each window in `line`, how many of its columns a mean counts.  counted: the first window of the row that
-     has no count yet. */
+  /* counts: for each window in `line`, how many of its columns a mean counts.  counted: the first window of the row
+     that has no count yet. */
   float line[RVM_POOL_LINE], counts[RVM_POOL_LINE];
   int64_t counted = 0;
   /* Whether the windows in a row of x do not overlap and have no padding, and the window after the last one would begin

@@ -6,7 +6,7 @@
 #include "relvm.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "executables are little-endian and used in place: relvm needs a little-endian machine"
+#error "executables are little-endian and used in place: relvm needs a little-endian processor"
 #endif
 
 #define RVM_ALIGNMENT 64 /* alignment of sections, tensors and storages, in bytes */

@@ -20,8 +20,8 @@ struct rvm_storage {
 typedef struct rvm_pool_sizes {
   int64_t live_bytes; /* blocks of live storages */
   int64_t kept_bytes; /* blocks kept for reuse */
-  int64_t peak_bytes; /* maximum of live_bytes; in mode RVM_POOL_LIMITED, live_bytes + kept_bytes never exceeds it by
-                         more than a quarter */
+  int64_t peak_bytes; /* maximum of live_bytes; in mode RVM_POOL_LIMITED, an allocation leaves live_bytes + kept_bytes
+                         at most a quarter above it */
 } rvm_pool_sizes;
 
 /* Creates a pool.  Returns NULL if there is no memory.  If `is_zeroed` is 1, blocks from the system are zeroed, so that

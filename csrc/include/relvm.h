@@ -214,7 +214,7 @@ void rvm_file_unmap(const void *bytes, int64_t size_bytes);
    8 bits, are verified.  Other elements are not, because every value is valid. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
-/* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
+/* Releases the caller's reference, on any thread.  The executable is freed when no machine uses it any more. */
 void rvm_executable_release(rvm_executable *executable);
 /* Checks whether this computer can run the native code.  Fails with UNSUPPORTED if the code is for another processor,
    architecture, ABI version or system; the message names the missing requirement. */
@@ -283,7 +283,7 @@ int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
 /* Calls function `index` of the function table.  After a failure, the stack is restored and the machine is usable. */
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result);
-/* Calls a FUNCTION or CLOSURE value of this machine.  Packed functions may call it as well. */
+/* Calls a FUNCTION or CLOSURE value of this machine.  A packed function may call rvm_machine_invoke during a run. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count

@@ -1,4 +1,4 @@
-/* element_functions.c: see element_functions.h.  Compiled once for each level of processors (kernel_loops.h). */
+/* element_functions.c: see element_functions.h.  Compiled for several levels of processors (kernel_levels.c). */
 #include "element_functions.h"
 
 #include <math.h>

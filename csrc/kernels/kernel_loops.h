@@ -1,4 +1,4 @@
-/* kernel_loops.h: macros for files of loops that are compiled once for each level of processor features
+/* kernel_loops.h: macros for files of loops that are compiled for several levels of processor features
    (kernel_levels.c). */
 #ifndef RELVM_KERNEL_LOOPS_H
 #define RELVM_KERNEL_LOOPS_H

@@ -20,8 +20,10 @@ typedef struct ExchangeApi {
   uint32_t major, minor;
   struct ExchangeApi *previous; /* the API of an older version, or NULL */
   void (*allocate)(void);
-  int (*from_object)(PyObject *array, Managed **result); /* return -1 with an exception on failure */
-  int (*to_object)(Managed *tensor, PyObject **result);  /* takes ownership of `tensor` on success */
+  /* Both return 0, or -1 with an exception.  On success, from_object returns a Managed that the caller owns, and
+     to_object takes ownership of `tensor`. */
+  int (*from_object)(PyObject *array, Managed **result);
+  int (*to_object)(Managed *tensor, PyObject **result);
   void (*borrow_object)(void);
   void (*current_stream)(void);
 } ExchangeApi;

@@ -23,7 +23,7 @@
   HOOK(ended)          /* (callee, arguments, status, address) -> the exception of a failed run */                   \
   HOOK(busy)           /* (subject, objects) -> the exception if another thread runs the machine */                  \
   HOOK(argument_error) /* (callee, index, exception) -> the exception if an argument is invalid */                   \
-  HOOK(keep_exception) /* (objects, exception) -> its message as bytes: stores it for the caller of the run */       \
+  HOOK(keep_exception) /* (objects, exception) -> message as bytes: stores `exception` for the caller of the run */  \
   HOOK(unregistered)   /* (named) -> the exception if the name is no longer registered */                            \
   HOOK(no_caller)      /* (named) -> the exception if the machine was not called from Python */                      \
   HOOK(uncopyable)     /* (reference) -> the exception if the reference is copied or pickled */                      \

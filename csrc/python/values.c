@@ -8,7 +8,7 @@
 #include "private_tensor.h"
 
 enum { NEEDS_HOOK = OWNED + 1 }; /* nothing was stored: the hook `store` must store the value */
-enum { MAX_FLAT_ITEMS = 64 };    /* the largest tuple that C converts: it compares each item with all earlier ones */
+enum { MAX_FLAT_ITEMS = 64 };    /* the largest tuple for take_flat_tuple, whose time is quadratic */
 
 /* ---- from Python to the machine ---- */
 
@@ -197,7 +197,7 @@ static int is_flat(const rvm_tuple *tuple) {
 /* Returns the index of the first item that is the same machine object as item i, or i if there is none before it. */
 static int32_t first_occurrence(const rvm_tuple *tuple, int32_t i) {
   const rvm_value item = tuple->items[i];
-  if (item.tag < RVM_TAG_TENSOR) return i; /* a number */
+  if (item.tag < RVM_TAG_TENSOR) return i; /* not an object */
   int32_t first = 0;
   while (tuple->items[first].tag != item.tag || tuple->items[first].as.object != item.as.object) first++;
   return first;

@@ -44,8 +44,8 @@ void rvm_pages_unmap(void *pages, size_t size_bytes);
 
 enum { RVM_REASON_BYTES = 200 }; /* the size of a buffer for the reason of a failure, with its NUL */
 
-/* Maps a nonempty file for reading, and returns its address, which is aligned to a page.  On failure, writes the reason
-   to `reason` and returns NULL. */
+/* Maps a nonempty file for reading.  Stores its size and returns its address, which is aligned to a page.  On failure,
+   writes the reason to `reason` and returns NULL. */
 const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_REASON_BYTES]);
 void rvm_path_unmap(const void *bytes, int64_t size_bytes);
 

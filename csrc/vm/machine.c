@@ -9,7 +9,7 @@
 
 /* ---- identity of threads, random numbers, upgrades ---- */
 
-/* Returns an even number that differs between threads. */
+/* Returns an even number that identifies the calling thread while it runs. */
 static uintptr_t this_thread(void) {
   static _Thread_local int64_t mark;
   return (uintptr_t)&mark;

@@ -70,7 +70,7 @@ struct rvm_machine {
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
   int64_t last_check;              /* rvm_clock_now() of the last check of the limits */
   int64_t last_host_poll;          /* rvm_clock_now() of the last poll of the host */
-  int64_t granted;                 /* the fuel at the last check */
+  int64_t granted;                 /* fuel that the last poll granted, less what rvm_machine_poll_next took back */
   int64_t steps_left, deadline;    /* limits of the current run */
   rvm_budget budget;
   int32_t real_time; /* RVM_REAL_TIME_OFF, ... */
@@ -88,8 +88,8 @@ struct rvm_machine {
 enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {
-  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls */
-  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
+  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls, at most */
+  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds between two calls of the host's poll callback, at least */
   RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if two polls are further apart, the next kernel causes a poll */
 };
 
@@ -182,7 +182,7 @@ void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer, rvm_s
 
 /* ---- parts of a machine ---- */
 
-/* Fails with UNSUPPORTED if the executable cannot run on this host or was loaded for checking only. */
+/* Fails with UNSUPPORTED if the executable cannot run on this computer or was loaded for checking only. */
 rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error);
 static inline int rvm_machine_has_function(const rvm_machine *machine, int32_t index) {
   return machine && index >= 0 && index < machine->executable->function_count;
