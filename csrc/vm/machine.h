@@ -57,14 +57,14 @@ struct rvm_machine {
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects;           /* the free lists that the thread inside the machine uses */
-  rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
-  int32_t entries;               /* number of entries that the thread inside has not ended by leaving */
-  int32_t host_entries;          /* number of these entries that rvm_machine_enter has made */
-  int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
-  atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
-  _Atomic(uint64_t) run;         /* 1, plus how often a thread has left: identifies the stay of the thread inside */
-  _Atomic(uint64_t) interrupted; /* the value of `run` during the stay whose run is to be interrupted; 0 if none */
+  rvm_objects objects;    /* the free lists that the thread inside the machine uses */
+  rvm_pending tail;       /* the pending tail call of a native function that returned RVM_TAIL_CALL */
+  int32_t entries;        /* number of entries that the thread inside has not ended by leaving */
+  int32_t host_entries;   /* number of these entries that rvm_machine_enter has made */
+  int32_t calls;          /* number of active calls between rvm_machine_begin_run and _end_run */
+  atomic_uintptr_t owner; /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
+  _Atomic(uint64_t) stay; /* number of the stay of a thread, which ends when it leaves; while idle, of the next */
+  _Atomic(uint64_t) interrupted; /* number of the stay in which a run is to be interrupted; 0 if none */
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_upgrade *) upgrades; /* the list of all upgrades (rvm_machine_upgrade), newest first */
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
@@ -95,7 +95,7 @@ enum {
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
   return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==
-         atomic_load_explicit(&machine->run, memory_order_relaxed);
+         atomic_load_explicit(&machine->stay, memory_order_relaxed);
 }
 
 /* Returns the machine whose run the calling thread is in, the innermost one.  Returns NULL outside of runs, where C
