@@ -316,7 +316,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows##x##bits(const rvm_quantized_tile_##type##_arguments *args), \
                   for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                          \
                       rvm_quantized_part_##type(args, rows, bits, j);)
-#ifdef RVM_COMPACT /* the number of bits is a variable, and tiles have one row or all rows */
+#ifdef RVM_COMPACT /* few functions: the number of bits is known at run time only, and a tile has one row or four */
 #undef RVM_DEFINE_TILE
 #define RVM_DEFINE_TILE(rows, bits, type)                                                                     \
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows(const rvm_quantized_tile_##type##_arguments *args), \

@@ -116,7 +116,8 @@ void rvm_thread_join(rvm_thread thread);
 /* Returns the number of the processor that runs the calling thread, or -1 if the system does not tell. */
 int32_t rvm_thread_processor(void);
 /* Moves the calling thread away from a processor, and keeps it from returning there until the next call of this
-   function.  Returns 0 if the thread may run on no other processor.  Does nothing except on Linux. */
+   function.  Returns 0 if the thread may run on no other processor, or if the system refuses.  On other systems than
+   Linux, only returns 1. */
 int rvm_thread_avoid(int32_t processor);
 #endif
 
