@@ -44,6 +44,11 @@ def c_comment(text: str) -> str:
     return terminal(text.replace("\n", " ")).replace("*/", "* /").replace("/*", "/ *")
 
 
+def c_comment_lines(text: str) -> str:
+    """Escape a text of several lines for a C comment.  Unlike in `c_comment`, newlines are kept."""
+    return "\n".join(map(c_comment, text.split("\n")))
+
+
 def c_identifier(name: str) -> str:
     """Return a readable C identifier for a name.  Different names can result in the same identifier.
 

@@ -27,8 +27,9 @@ static inline int rvm_kind_has_tag(char kind, int64_t tag) {
   }
 }
 
-/* Returns whether the arguments are certainly of the kinds that rvm_check_arguments expects.  `kinds` must be a literal
-   of at most 8 kinds, so that only a comparison of the tag remains for each argument. */
+/* Returns 1 if the arguments are of the kinds that rvm_check_arguments expects, and 0 if they are not, or if `kinds`
+   has more than 8 letters, a '*' or an 'h'.  `kinds` is a literal, so that only a comparison of the tag remains for
+   each argument. */
 static inline __attribute__((always_inline)) int rvm_have_kinds(const char *kinds, int32_t kind_count,
                                                                 const rvm_value *arguments, int32_t count) {
   if (kind_count > 8 || count != kind_count) return 0;

@@ -179,7 +179,7 @@ static unsigned char *expand_axes(const expand_context *context, const expanded_
     unsigned char *end = expand_axes(context, axes + 1, rank - 1, src, dst);
     if (!end) return NULL;
     const size_t position_bytes = (size_t)(end - dst);
-    /* Each copy contains all positions before it, as long as they fit in the cache. */
+    /* Each copy contains all positions before it, but at most COPY_BYTES, so that they stay in the cache. */
     const int64_t most = position_bytes < COPY_BYTES ? (int64_t)(COPY_BYTES / position_bytes) : 1;
     for (int64_t done = 1, count; done < axes->count; done += count) {
       count = done < most ? done : most;

@@ -1,5 +1,5 @@
-/* list.c: builtins on lists.  They return new lists, except that list_push modifies its list if there is no other
-   reference to the list.  Tuples are accepted as lists. */
+/* list.c: builtins on lists.  A builtin does not modify the list that it gets, except that list_push appends to the
+   list if there is no other reference to it.  Tuples are accepted as lists. */
 #include "arguments.h"
 #include "elements.h"
 

@@ -1,6 +1,7 @@
 /* regex.c: the builtins string_match and string_tokens.  A pattern runs as a nondeterministic finite automaton (K.
-   Thompson, "Regular expression search algorithm", CACM 11, 1968): all states are tracked at once, so the time is
-   linear in the length of the string for every pattern. */
+   Thompson, "Regular expression search algorithm", CACM 11, 1968): all states are tracked at once, so a match takes
+   time linear in the length of the text for every pattern.  string_tokens tries a match at each position outside of
+   tokens, so its time can be quadratic. */
 #include "arguments.h"
 #include "private_tensor.h"
 #include "string_builtins.h"
@@ -28,8 +29,8 @@ typedef struct automaton {
   int64_t cost; /* instructions executed since the last rvm_spend */
 } automaton;
 
-/* The maximum number of instructions of a program.  Each instruction is executed at most once between two checks of the
-   limits, so this number bounds the time between two checks. */
+/* The maximum number of instructions of a program.  Each instruction is executed at most twice between two checks of
+   the limits, which are one character apart, so this number bounds the time between two checks. */
 enum { MAX_ROWS = 1 << 20 };
 
 /* The code points before and after a position in the text, or -1 at the start or end of the text. */

@@ -90,8 +90,8 @@ static inline int pair_matches(const rvm_value *pair, int64_t dim, int64_t *slot
 }
 
 /* The fast path of match_shape, whose arguments are a value, the heap, a rank, a code-value pair for each dimension,
-   and `where`.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the shape matches.
-   Returns 0 in all other cases, in which some slots may have been written. */
+   and the start of error messages.  Stores dimensions in heap slots and returns 1 if the arguments are valid and the
+   shape matches.  Returns 0 in all other cases, in which some slots may have been written. */
 static int shape_matches(const rvm_value *arguments, int32_t count) {
   const rvm_value value = arguments[0], heap = arguments[1];
   int is_tensor = value.tag == RVM_TAG_TENSOR, has_heap = heap.tag != RVM_TAG_NIL;

@@ -209,7 +209,7 @@ RVM_BUILTIN(string_concat) {
 
 /* Stores the index of a text among the keys in *found, or -1 if it is not a key.  `table` is a hash table with linear
    probing that starts at slot crc % slots.  A slot has the index of a key, or -1 if it is free, and each key is in one
-   slot.  Fails with INDEX_ERROR if the table does not match the keys. */
+   slot.  Fails with INDEX_ERROR if it finds an index that is not that of a key, or more used slots than keys. */
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];

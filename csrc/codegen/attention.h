@@ -1,8 +1,8 @@
 /* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v, where k' is the transpose of k.
 
-   The matrix of scores is never stored as a whole.  At most RVM_ATTENTION_KEYS keys are processed at a time, and the
-   sums of earlier keys are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online
-   normalizer calculation for softmax, 2018; Dao and others, FlashAttention, 2022. */
+   At most RVM_ATTENTION_KEYS keys are processed at a time, and only their scores are stored.  The sums of earlier keys
+   are rescaled whenever a larger score is found.  Sources: Milakov and Gimelshein, Online normalizer calculation for
+   softmax, 2018; Dao and others, FlashAttention, 2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H
 
@@ -251,7 +251,7 @@ static inline RVM_ALWAYS_INLINE void rvm_attend(const rvm_attention_arguments *a
 
 /* Computes row r of the attention, for r < rows, in out[r * columns + j] for j < width, where `columns` is width
    rounded up to a multiple of RVM_TILE_STEP.  If all keys are processed together, the exponentials are divided by their
-   sum before the product with v, else after.
+   sum before the product with v, else after.  Without keys, all rows are 0.
 
    rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: 0 for the keys that a row must not
    see, whose score becomes `hidden`.  absent: which rows are 0, as RVM_ATTENTION_NAN, _ZERO or _NO_NAN

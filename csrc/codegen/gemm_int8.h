@@ -197,7 +197,8 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_sign
         __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
 }
 #elif defined __wasm_simd128__
-/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns. */
+/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns.  is_signed:
+   whether the bytes of `word` are signed and those of b unsigned, or vice versa. */
 static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
                                                       int32_t *sums) {
   const rvm_dots left = (rvm_dots){0} + (int32_t)word;
@@ -210,7 +211,8 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_sign
   }
 }
 #else
-/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns. */
+/* Adds the products of the four bytes of `word` and the four bytes of b[j] to sums[j], for j < columns.  is_signed:
+   whether the bytes of `word` are signed and those of b unsigned, or vice versa. */
 static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
                                                       int32_t *sums) {
   int32_t left[4];
@@ -456,7 +458,7 @@ static inline void rvm_amx_configure(int rows) {
    tile registers are configured for `rows`. */
 static inline void rvm_amx_block(const rvm_tile_bytes_arguments *args, int rows, int64_t column) {
   const int64_t b_stride = args->b_stride, b_row_bytes = 4 * b_stride, tile_row_bytes = 4 * args->tile_stride;
-  const int64_t vectors = (args->columns - column + 15) / 16; /* the number of column groups, or more than 4 */
+  const int64_t vectors = (args->columns - column + 15) / 16; /* column groups left; a block has at most 4 */
   const int32_t *const b = args->b + column;
   int32_t *const tile = args->tile + column;
   const int a_is_signed = args->a_is_signed != 0;

@@ -316,7 +316,7 @@ static inline RVM_ALWAYS_INLINE void rvm_quantized_part_int8(const rvm_quantized
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows##x##bits(const rvm_quantized_tile_##type##_arguments *args), \
                   for (int64_t j = 0; j < RVM_PANEL_WIDTH; j += RVM_TILE_VECTORS * RVM_LANES)                          \
                       rvm_quantized_part_##type(args, rows, bits, j);)
-#ifdef RVM_COMPACT /* the number of bits is a variable, and tiles have one row or all rows */
+#ifdef RVM_COMPACT /* few functions: the number of bits is known at run time only, and a tile has one row or four */
 #undef RVM_DEFINE_TILE
 #define RVM_DEFINE_TILE(rows, bits, type)                                                                     \
   RVM_OUT_OF_LINE(void rvm_quantized_tile_##type##_##rows(const rvm_quantized_tile_##type##_arguments *args), \
@@ -344,9 +344,9 @@ RVM_FOR_EACH_QUANTIZED_TILE(RVM_DEFINE_TILE, int8)
 
 /* Stores in tile[r * RVM_PANEL_WIDTH + j] the product of row r of `a` and column j of a panel, r < rows.
 
-   The products are added in order, each with one rounding if the processor has fused multiply-add.  rows: from 1 to
-   RVM_QUANTIZED_ROWS.  depth: the length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.
-   zeros_are_bytes: 1 if zeros are bytes, 0 if they are floats. */
+   The products are added in order, each rounded like RVM_FMA_F32.  rows: from 1 to RVM_QUANTIZED_ROWS.  depth: the
+   length of a row of `a`.  bits: 2, 4 or 8.  block: a multiple of 32 / bits.  zeros_are_bytes: 1 if zeros are bytes, 0
+   if they are floats. */
 static inline void rvm_quantized_tile_f32(const rvm_quantized_tile_f32_arguments *args) { RVM_CALL_TILES(f32) }
 
 /* Like rvm_quantized_tile_f32, for rows of `a` that rvm_quantized_row_int8 has quantized with the same `block`.

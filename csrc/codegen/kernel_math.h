@@ -1,8 +1,9 @@
 /* kernel_math.h: exp, log, log1p, tanh, erf, sin and cos of float for generated kernels.
 
-   The functions have no branches, tables or calls, so that compilers vectorize loops that use them.  Errors are at most
-   2 units in the last place.  Infinities, signed zeros, subnormal numbers and NaN give the results of C99.  The
-   polynomials are minimax fits (Lawson's algorithm on Chebyshev points) of the relative error. */
+   The functions have no branches, tables or calls, so that compilers vectorize loops that use them, except sin and cos
+   on processors without a fused multiply-add.  Errors are at most 2 units in the last place.  Infinities, signed zeros,
+   subnormal numbers and NaN give the results of C99.  The polynomials are minimax fits (Lawson's algorithm on Chebyshev
+   points) of the relative error. */
 #ifndef RELVM_KERNEL_MATH_H
 #define RELVM_KERNEL_MATH_H
 

@@ -23,15 +23,14 @@ enum rvm_builtin {
 typedef struct rvm_machine_head {
   uint32_t watched_kinds; /* bit mask: 1 << kind for the kinds that the instrument watches, and RVM_WATCH_STEPS */
   int64_t fuel;           /* steps until the next poll (vm/machine.h) */
-  int64_t nesting;        /* number of active native functions */
+  int64_t nesting;        /* number of active native functions, and of kernels that rvm_debugger_kernel_step reports */
   int64_t frame_count, frame_limit; /* active bytecode functions; frame_count + nesting <= frame_limit */
-  rvm_value *top,
-      *stack_end;          /* top and end of the value stack; the values from `top` on are unused, and own no objects */
-  int64_t failed_at;       /* instruction at which a native routine failed, or -1 if it is not known */
-  const char *lowest;      /* lowest address of this thread's C stack at which a call may begin */
-  const char *stack_start; /* lowest address of this thread's C stack, which grows down */
-  rvm_value error;         /* error of a scalar function that failed (native_function.h) */
-  const rvm_value *constants;       /* the constant table, argument c of routines */
+  rvm_value *top, *stack_end; /* top and end of the value stack; only arguments of a call being made are above `top` */
+  int64_t failed_at;          /* instruction at which a native routine failed, or -1 if it is not known */
+  const char *lowest;         /* lowest address of this thread's C stack at which a call may begin */
+  const char *stack_start;    /* lowest address of this thread's C stack, which grows down */
+  rvm_value error;            /* error of a scalar function that failed (native_function.h) */
+  const rvm_value *constants; /* the constant table, argument c of routines */
   const rvm_value *function_values; /* the function table, argument f of routines */
 } rvm_machine_head;
 

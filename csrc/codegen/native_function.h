@@ -1,5 +1,5 @@
-/* native_function.h: included by the C code that is generated for routines.  A routine is the lowered form of a
-   function, from which this C code is printed.  The header has one small function for each kind of statement.
+/* native_function.h: included by the C code that is generated for routines (native.h).  The header has one small
+   function for each kind of statement of the lowered form (relvm/lir) from which a routine is printed.
 
    `ctx` is the machine.  `destination` is the register that receives an owned result, or NULL if the result is dropped.
    `failure` is the result register of the routine, which receives the error.  Arguments of calls are borrowed.  A name

@@ -15,7 +15,7 @@ static inline float rvm_larger_or_nan(float total, float element) {
   return element == element ? larger : element;
 }
 
-/* Combines the elements of a window: adds them up if `is_mean`, otherwise returns the larger one. */
+/* Combines two elements of a window: returns their sum if `is_mean`, otherwise the larger one. */
 static inline RVM_ALWAYS_INLINE float rvm_pooled(int is_mean, float total, float element) {
   return is_mean ? total + element : rvm_larger_or_nan(total, element);
 }
@@ -111,10 +111,12 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_argu
   int64_t planes = args->planes, height = args->height, rows = args->out_height;
   const float *x = args->x;
   float *out = args->out;
-  float line[RVM_POOL_LINE], counts[RVM_POOL_LINE]; /* counts: the columns of each window that are counted */
-  int64_t counted = 0;                              /* the windows before this one have a count */
-  /* In a row of x, the windows do not overlap and have no padding, and the window after the last one would begin in the
-     next row. */
+  /* counts: for each window in `line`, how many of its columns a mean counts.  counted: the first window of the row
+     that has no count yet. */
+  float line[RVM_POOL_LINE], counts[RVM_POOL_LINE];
+  int64_t counted = 0;
+  /* Whether the windows in a row of x do not overlap and have no padding, and the window after the last one would begin
+     at the start of the next row. */
   const int can_join_rows = args->pad_x == 0 && reach < stride && columns * stride == width;
   if (can_join_rows && width <= RVM_POOL_LINE / 2 && !is_mean && !RVM_IS_COMPACT) {
     /* The columns of several rows are computed as if they were one long row. */

@@ -351,8 +351,7 @@ RVM_MATH double rvm_asin_rest(double z) {
   return z * p;
 }
 
-/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s), where s = sqrt((1 - x) / 2).  s is high + low, and asin(s) is s + rest.
- */
+/* For x >= 1/2, asin(x) = pi / 2 - 2 asin(s) with s = sqrt((1 - x) / 2).  s is high + low, and asin(s) is s + rest. */
 typedef struct rvm_asin_parts {
   double high, low, rest; /* rest: asin(s) - s */
 } rvm_asin_parts;

@@ -1,6 +1,6 @@
 /* reproducible.h: operations on floats that give the same bits in compiled kernels and in the runtime's kernel
-   bytecode.  Both are compiled with -ffp-contract=off: only RVM_FMA_F32, RVM_FMA_F64 and rvm_fma_lanes fuse a product
-   with a sum.
+   bytecode.  Both are compiled with -ffp-contract=off: only RVM_FMA_F32, RVM_FMA_F64, and rvm_fma_lanes and
+   rvm_add_products_of_lanes (gemm_f32.h) fuse a product with a sum.
 
    Processors without fused multiply-add round the product and the sum, which gives other bits.  If RVM_EXACT_FMA is
    defined, they compute the fused result by additions and multiplications instead (docs/determinism.md). */

@@ -11,7 +11,7 @@
 
 enum {
   RVM_SORT_LEAF = 24,   /* a range of at most so many numbers is sorted by insertion */
-  RVM_SORT_RANGES = 64, /* the larger half of each divided range waits: at most one for each power of 2 */
+  RVM_SORT_RANGES = 64, /* ranges that wait, at most (rvm_sort_step) */
   RVM_KEEP_BLOCK = 16,  /* numbers that are compared with the root of a heap together */
 };
 
@@ -113,7 +113,8 @@ static inline void rvm_sort_step(int64_t *values, rvm_sort_ranges *ranges) {
   const int64_t p = rvm_partition_i64(part, range.count), after = range.count - p - 1;
   const rvm_sort_range low = {range.first, p, range.levels - 1};
   const rvm_sort_range high = {range.first + p + 1, after, range.levels - 1};
-  /* The smaller half is sorted first, so each waiting range is less than half as large as the one below it. */
+  /* The smaller half, which is less than half of the range, is on top and is sorted first.  So at most one range waits
+     for each time that a range can be halved. */
   ranges->items[ranges->count++] = p < after ? high : low;
   ranges->items[ranges->count++] = p < after ? low : high;
 }

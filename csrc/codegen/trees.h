@@ -1,11 +1,11 @@
 /* trees.h: the micro-kernels of decision trees (relvm/ops/decision_trees.py).
 
    A node is a record of a threshold and a word, which has as many bits as the threshold and follows it.  The word
-   contains an offset in its lowest bits, and the index of a column in the other bits.  If the column of a row is at
-   most the threshold, the next node is `offset - 1` nodes ahead, otherwise `offset` nodes ahead: the children of a node
-   are adjacent.  A leaf has the offset 0 and the last column, which is NaN in every row, so a row that has reached a
-   leaf stays there.  The threshold of a leaf is its value or, if a row has several totals, the index of the leaf in a
-   table of values.
+   contains an offset in its lowest bits, and the index of a column in the other bits.  If the element of a row in this
+   column is at most the threshold, the next node is `offset - 1` nodes ahead, otherwise `offset` nodes ahead: the
+   children of a node are adjacent.  A leaf has the offset 0 and the last column, which is NaN in every row, so a row
+   that has reached a leaf stays there.  The threshold of a leaf is its value or, if a row has several totals, the index
+   of the leaf in a table of values.
 
    The steps of RVM_TREE_LANES pairs of a row and a tree are interleaved, because a step takes many times longer than it
    occupies the processor.  The pairs are rows of one tree, or trees of one row.  Each index that is read from a table

@@ -89,7 +89,8 @@ static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *
         too_large += rvm_winograd_read_row(plane, a.height, a.width, row + r * a.spread, column, end - begin + 1,
                                            even[r], odd[r]);
       float *restrict out = a.v + c * a.columns + begin;
-      /* This loop also writes lanes after the last tile of the line, which the next line or channel overwrites. */
+      /* This loop also writes lanes after the last tile of the line.  The next line, the memset below or the next
+         channel overwrites them; after the last channel, nothing reads them. */
       for (int64_t j = 0; j < end - begin; j += RVM_WINOGRAD_LANES) {
         RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {

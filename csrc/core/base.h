@@ -1,12 +1,12 @@
-/* base.h: memory allocation, allocation budgets and overflow-checked arithmetic on sizes.  All other C files of the
-   runtime allocate through these functions. */
+/* base.h: memory allocation, allocation budgets and overflow-checked arithmetic on sizes.  The runtime allocates
+   through these functions, except in csrc/python, csrc/system and csrc/webassembly. */
 #ifndef RELVM_BASE_H
 #define RELVM_BASE_H
 
 #include "relvm.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "executables are little-endian and used in place: relvm needs a little-endian machine"
+#error "executables are little-endian and used in place: relvm needs a little-endian processor"
 #endif
 
 #define RVM_ALIGNMENT 64 /* alignment of sections, tensors and storages, in bytes */
@@ -46,7 +46,7 @@ typedef struct rvm_budget {
   /* Frees cached memory.  Called before an allocation is refused.  May be NULL. */
   void (*reclaim)(void *host);
   void *host;
-  size_t refused;     /* size of the last allocation if the budget refused it, else 0 */
+  size_t refused;     /* size of the last allocation that the limit applied to if it was refused, else 0 */
   int32_t is_relaxed; /* see rvm_budget_relax */
   int32_t is_sealed;  /* 1 in a real-time run: `limit` is 0, and rvm_out_of_memory names the run */
 } rvm_budget;
@@ -54,7 +54,7 @@ typedef struct rvm_budget {
 /* Sets the budget of this thread's allocations; NULL means no limit.  Returns the previous budget.  The budget is
    borrowed. */
 rvm_budget *rvm_budget_set(rvm_budget *next);
-/* Returns this thread's budget if it refused the last allocation, else NULL. */
+/* Returns this thread's budget if it refused the last allocation that its limit applied to, else NULL. */
 const rvm_budget *rvm_budget_refusing(void);
 /* If `relaxed` is 1, this thread's budget counts allocations but refuses none, until a call with 0. */
 void rvm_budget_relax(int relaxed);

@@ -80,7 +80,7 @@ static uint64_t read_features(void) {
 }
 
 uint64_t rvm_cpu_features(void) {
-  /* A cache, because CPUID takes microseconds on a virtual machine.  It holds the complement of the features, so that 0
+  /* A cache, because CPUID takes microseconds under a hypervisor.  It holds the complement of the features, so that 0
      means that they have not been read yet. */
   static _Atomic uint64_t cached;
   uint64_t missing = atomic_load_explicit(&cached, memory_order_relaxed);

@@ -13,7 +13,7 @@ enum rvm_cpu_feature {
 _Static_assert(RVM_CPU_FEATURE_COUNT <= 63, "rvm_cpu_features has a bit for each");
 
 enum { RVM_CPU_NAME_BYTES = 49 }; /* the size of a processor's brand string, with its NUL */
-/* Writes the processor's brand string, for messages, to `name`. */
+/* Writes the processor's brand string, or "this processor" if it is not known, to `name`, for messages. */
 void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]);
 /* Compares this processor with a list of required features, such as "x86-64-v4 avx512vnni".  Returns 0 if it has all of
    them.  Otherwise returns 1 and writes the names of missing or unknown features to `missing`, separated by ", ".

@@ -166,8 +166,9 @@ static int64_t digits_read(rvm_text text, char digits[USED_DIGITS], int32_t *use
     }
   }
   if (*used == 0) digits[(*used)++] = '0';
-  /* If an omitted digit is not 0, the number is not exactly halfway between two floats.  An odd last digit ensures that
-     the number in `digits` is not halfway either. */
+  /* A number exactly halfway between two floats has fewer than USED_DIGITS digits, so its last stored digit would be 0.
+     If an omitted digit is not 0, the number is not halfway.  An odd last digit ensures that the number in `digits` is
+     not halfway either. */
   if (is_inexact) digits[*used - 1] |= 1;
   return has_digits ? i : 0;
 }

@@ -7,9 +7,9 @@
 /* The size of a buffer for the longest number, with its NUL. */
 #define RVM_NUMBER_BYTES 40
 
-/* Writes an element of dtype bool, an integer dtype, f16, f32 or f64, and returns the length of the text.  A float is
-   written with the fewest digits that read back as the same number.  Its text has an exponent if the absolute value is
-   below 1e-4 or at least 1e16. */
+/* Writes an element of dtype bool, f16, f32, f64, or an integer dtype of at least 8 bits, and returns the length of the
+   text.  A float is written with the fewest digits that read back as the same number.  Its text has an exponent if the
+   absolute value is below 1e-4 or at least 1e16. */
 int32_t rvm_number_write(int32_t dtype, const void *element, char text[RVM_NUMBER_BYTES]);
 /* Reads an element of dtype f32, f64, or an integer dtype of at least 8 bits, and returns 1.  White space around the
    number is skipped.  Returns 0 if the text is not such a number, or if an integer is out of range. */

@@ -8,7 +8,7 @@
    (tensor.h). */
 enum { RVM_CLASS_BITS = 16, RVM_CLASS_MASK = (1 << RVM_CLASS_BITS) - 1 };
 
-/* Inline versions of rvm_value_retain and rvm_value_release for well-formed values. */
+/* rvm_retain and rvm_release are inline versions of rvm_value_retain and rvm_value_release for well-formed values. */
 static inline void rvm_retain(rvm_value value) {
   if (rvm_value_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
 }

@@ -26,12 +26,13 @@ static inline int rvm_size_mul_overflows(int64_t a, int64_t b) {
 /* Converts to int64 modulo 2^64. */
 static inline int64_t rvm_wrapped(uint64_t bits) { return (int64_t)bits; }
 
-/* Division that rounds toward minus infinity, and its remainder, which has the sign of b.  b must not be 0. */
+/* Returns a / b, rounded toward minus infinity, modulo 2^64.  b must not be 0. */
 static inline int64_t rvm_floordiv(int64_t a, int64_t b) {
   if (b == -1) return rvm_wrapped(0 - (uint64_t)a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+/* Returns the remainder of rvm_floordiv(a, b), which has the sign of b.  b must not be 0. */
 static inline int64_t rvm_mod(int64_t a, int64_t b) {
   if (b == -1) return 0;
   int64_t rem = a % b;

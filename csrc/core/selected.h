@@ -1,4 +1,4 @@
-/* selected.h: what a selective library omits.
+/* selected.h: macros that omit parts of the runtime from a selective library.
 
    `relvm compile --selective` compiles the runtime with RVM_SELECTIVE, for one executable, which is part of the library
    and the only one that it loads.  The executable was verified when the library was made, so the library has no checks

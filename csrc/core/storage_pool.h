@@ -20,8 +20,8 @@ struct rvm_storage {
 typedef struct rvm_pool_sizes {
   int64_t live_bytes; /* blocks of live storages */
   int64_t kept_bytes; /* blocks kept for reuse */
-  int64_t peak_bytes; /* maximum of live_bytes; in mode RVM_POOL_LIMITED, live_bytes + kept_bytes never exceeds it by
-                         more than a quarter */
+  int64_t peak_bytes; /* maximum of live_bytes; in mode RVM_POOL_LIMITED, an allocation leaves live_bytes + kept_bytes
+                         at most a quarter above it */
 } rvm_pool_sizes;
 
 /* Creates a pool.  Returns NULL if there is no memory.  If `is_zeroed` is 1, blocks from the system are zeroed, so that
@@ -30,8 +30,9 @@ typedef struct rvm_pool_sizes {
 rvm_pool *rvm_pool_new(int32_t is_zeroed);
 /* The modes of a pool.  LIMITED: the pool frees cached blocks that exceed a limit (limit_bytes in storage_pool.c).
    LEARNS: the pool keeps all blocks, unless the system has no memory left.  If it has no block of exactly the right
-   class for a request, it takes one from the system, so the same requests never need another block.  SEALED: if the
-   pool has no block of the right class, it prefers a larger block to one from the system, and frees no blocks. */
+   class for a request, it takes one from the system, so that repeating the same requests needs no other block.  SEALED:
+   if the pool has no block of the right class, it prefers a larger block to one from the system, and frees no
+   blocks. */
 enum { RVM_POOL_LIMITED, RVM_POOL_LEARNS, RVM_POOL_SEALED };
 void rvm_pool_set_mode(rvm_pool *pool, int32_t mode);
 /* Frees the blocks kept for reuse. */

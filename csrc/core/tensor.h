@@ -31,8 +31,9 @@ int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, in
    nonzero dimensions overflows int64. */
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
 int64_t rvm_tensor_count(const rvm_tensor *tensor); /* number of elements */
-/* Returns whether the runtime has allocated the elements, or has got them by a donation, so that a kernel may write to
-   them.  Returns 0 for constants, other memory of the host (rvm_tensor_wrap) and tensors of strings. */
+/* Returns whether the elements are numbers in memory that the runtime has allocated or that the host has donated.
+   Kernels in kernel bytecode write only to such memory.  Returns 0 for constants, other memory of the host
+   (rvm_tensor_wrap) and tensors of strings. */
 int32_t rvm_tensor_is_own(const rvm_tensor *tensor);
 
 /* Returns whether programs must not write to the elements: they are a constant, or the host has marked the tensor or

@@ -138,14 +138,16 @@ int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor);
 /* Writes the packed strings of a tensor of dtype str.  Fails with ARGUMENT_ERROR if `packed_bytes` is not
    rvm_tensor_packed_bytes(tensor). */
 rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packed_bytes, rvm_value *error);
-/* Changes the dtype of a tensor in place.  Fails with TYPE_ERROR if the two dtypes differ in element size, or one
-   dtype is str, and with ARGUMENT_ERROR if the tensor has other references. */
+/* Changes the dtype of a tensor in place.  The bits of the elements stay the same.  Fails with TYPE_ERROR if the two
+   dtypes differ in element size, or only one of them is str, and with ARGUMENT_ERROR if the tensor is a constant or has
+   other references. */
 rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error);
 /* Returns the total size of the elements in bytes, or -1 if the object is not a tensor. */
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor);
 /* Creates a shape.  If `dims` is NULL, the dimensions are 0. */
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result);
-/* Create a tuple or a list, which retains the items. */
+/* Create a tuple or a list, which retains the items.  If an item is a tensor of bool, or of a dtype of less than 8
+   bits, whose elements the host could change, the tuple or list has a copy of it instead. */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
@@ -158,10 +160,12 @@ uint64_t rvm_cpu_features(void);
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
 /* ---- host functions ---- */
-/* Registers `function` under `name` for machines that are created later.  `self` is passed to every call and may be
-   NULL.  Fails with BUSY if the name is already registered and `replace` is 0, or if the name begins with
-   "vm.builtin.". */
+/* Registers `function` under `name`, for machines that are created later and for all calls of vm.builtin.call_py_func.
+   `self` is passed to every call and may be NULL.  Fails with BUSY if the name is already registered and `replace` is
+   0, or if the name begins with "vm.builtin.". */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
+/* Removes a registered function.  Machines that were created before still call it.  Fails with UNKNOWN_FUNCTION if the
+   name is not registered. */
 rvm_status rvm_unregister(const char *name, rvm_value *error);
 /* Returns 1 for the name of a builtin or registered function, otherwise 0. */
 int32_t rvm_is_registered(const char *name);
@@ -210,7 +214,7 @@ void rvm_file_unmap(const void *bytes, int64_t size_bytes);
    8 bits, are verified.  Other elements are not, because every value is valid. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
-/* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
+/* Releases the caller's reference, on any thread.  The executable is freed when no machine uses it any more. */
 void rvm_executable_release(rvm_executable *executable);
 /* Checks whether this computer can run the native code.  Fails with UNSUPPORTED if the code is for another processor,
    architecture, ABI version or system; the message names the missing requirement. */
@@ -245,8 +249,8 @@ typedef struct rvm_machine_options {
   /* Bytes allocated and not yet freed, without the value stack (OUT_OF_MEMORY). */
   int64_t max_bytes;
   /* Steps (TIMEOUT).  A call of a function of the program, or a backward jump, counts 1, and 1 more for each 64 words
-     of the function or loop.  A call of a kernel or a host function counts 8,192.  Builtins count their work, and 64
-     allocated bytes count 1. */
+     of the function or loop.  A call of a kernel or a host function counts 8,192, and kernel bytecode counts its work,
+     too.  Builtins count their work, and 64 allocated bytes count 1. */
   int64_t max_steps;
   /* Run time (TIMEOUT).  A started native kernel runs to its end. */
   int64_t max_nanoseconds;
@@ -268,18 +272,18 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
 /* Frees a machine.  Returns BUSY and does not free it if the machine is running, or another thread is inside it. */
 rvm_status rvm_machine_release(rvm_machine *machine);
 /* Replaces bytecode functions and kernels of the machine by the native ones of `compiled`.  May be called from any
-   thread.  The change takes effect at the next call from the host or at the next poll.  Active calls continue in
-   bytecode.  `compiled` has the same function table, or only some of the kernels, and states the digest of the
-   machine's executable (rvm_executable_digest).  A machine may be upgraded several times.  Fails with ARGUMENT_ERROR if
-   `compiled` has another function, or one with other parameters, or states another digest, and with BUSY if the machine
-   was upgraded with it before. */
+   thread.  The change takes effect at once if no thread is inside the machine, else at the next call from the host or
+   at the next poll.  Active calls continue in bytecode.  `compiled` has the same function table, or only some of the
+   kernels, and states the digest of the machine's executable (rvm_executable_digest).  A machine may be upgraded
+   several times.  Fails with ARGUMENT_ERROR if `compiled` has another function, or one with other parameters, or states
+   another digest, and with BUSY if the machine was upgraded with it before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
 /* Returns the current kind of function `index` (enum rvm_function_kind), or -1 if the function does not exist. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
 /* Calls function `index` of the function table.  After a failure, the stack is restored and the machine is usable. */
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result);
-/* Calls a FUNCTION or CLOSURE value of this machine.  Packed functions may call it as well. */
+/* Calls a FUNCTION or CLOSURE value of this machine.  A packed function may call rvm_machine_invoke during a run. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
 /* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count
@@ -303,12 +307,13 @@ void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
    Fails with ARGUMENT_ERROR if the machine has several threads, or the option max_bytes, max_nanoseconds or poll, and
    with BUSY if it is running. */
 rvm_status rvm_machine_real_time(rvm_machine *machine, int32_t enabled, rvm_value *error);
-/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if no thread
-   is inside the machine. */
+/* Ends the current run with INTERRUPTED.  If a thread is inside the machine but not in a run, ends its next run
+   instead, unless the thread leaves first.  Does nothing if no thread is inside.  May be called from any thread or
+   signal handler. */
 void rvm_machine_interrupt(rvm_machine *machine);
 /* Releases a reference to an object of this machine.  May be called from any thread.  If another thread is inside the
-   machine, the reference is released when that thread leaves.  Intended for hosts whose garbage collector may run on
-   another thread. */
+   machine, the reference is released when that thread leaves.  If there is no memory to remember it until then, the
+   object leaks.  Intended for hosts whose garbage collector may run on another thread. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
 /* Enters the machine: the calling thread is inside until it has left as often as it entered.  The host must enter a
    machine to access its values between calls, because reference counts are not atomic.  Returns 1 on success, 0 if

@@ -5,8 +5,9 @@
 //     std::vector<relvm::Tensor> outputs = model.run({x});
 //     for (float score : outputs[0].span<float>()) ...
 //
-// Every failure throws relvm::Error.  Reference counts are not atomic, so a model and its tensors belong to one thread
-// at a time.  Threads that run a model at the same time each need their own Model, which can share an Executable.
+// Failures throw relvm::Error, except that Model::call returns its status.  Reference counts are not atomic, so a model
+// and its tensors belong to one thread at a time.  Threads that run a model at the same time each need their own Model,
+// which can share an Executable.
 #ifndef RELVM_HPP
 #define RELVM_HPP
 
@@ -222,8 +223,9 @@ class Tensor {
 /// A loaded executable.  Several models on several threads can share it.
 class Executable {
  public:
-  /// Loads a .rvm file.  trust_native: whether the file may contain native code, which can do anything that the process
-  /// can. If this computer cannot run the native code, the portable program of the file is loaded instead.
+  /// Loads a .rvm file.  trust_native: whether to run native code in the file, which can do anything that the process
+  /// can.  If the native code is not trusted, or cannot run on this computer, loads the portable program of the file
+  /// instead.
   explicit Executable(const std::filesystem::path &path, bool trust_native) {
     Bytes bytes = read(path);
     rvm_load_options options{};

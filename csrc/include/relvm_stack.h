@@ -16,7 +16,7 @@ enum rvm_stack_status {
   /* The block is not the last one allocated, or its tag was overwritten; nothing was freed. */
   RVM_STACK_OUT_OF_ORDER = 2,
   RVM_STACK_ALIGNMENT = 3, /* the alignment is not a power of two */
-  RVM_STACK_NULL = 4       /* the stack, or the pointer to the block, is NULL */
+  RVM_STACK_NULL = 4       /* the argument `stack`, or `block` of rvm_stack_allocate, is NULL */
 };
 
 typedef struct rvm_stack {

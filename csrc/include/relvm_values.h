@@ -91,7 +91,7 @@ typedef struct rvm_value {
 struct rvm_tensor {
   rvm_object base;
   int32_t dtype;        /* enum rvm_dtype_index; dl.dtype is the same dtype in DLPack's representation */
-  int32_t memory_class; /* private to the runtime (csrc/core/object_freelist.h), also in shapes, tuples and closures */
+  int32_t memory_class; /* private to the runtime (csrc/core/object_freelist.h), also in other objects */
   rvm_dltensor dl;
   rvm_object *owner;       /* the storage or tensor that owns the bytes, or NULL */
   void (*release)(void *); /* called once with release_argument when the tensor is freed; or NULL */

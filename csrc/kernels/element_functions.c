@@ -1,4 +1,4 @@
-/* element_functions.c: see element_functions.h.  Compiled once for each level of processors (kernel_loops.h). */
+/* element_functions.c: see element_functions.h.  Compiled for several levels of processors (kernel_levels.c). */
 #include "element_functions.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@
     out_[i] = expression;                            \
   }
 
-/* Defines the rvm_element_loop `name` of an element function with one or two operands.  R is the type of the result,
-   and T that of the operands. */
+/* Defines the rvm_element_loop `name` of an element function with two operands.  R is the type of the result, and T
+   that of the operands. */
 #define RVM_TWO_OF_LOOPS(name, R, T, expression)                                                       \
   static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     R *out_ = out;                                                                                     \
@@ -61,7 +61,8 @@
       RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                                     \
     }                                                                                                  \
   }
-/* Like RVM_TWO, for long expressions: one loop for all cases.  A scalar is copied to all elements of a strip. */
+/* Like RVM_TWO_OF_LOOPS, for long expressions: one loop for all cases.  A scalar is copied to all elements of a
+   strip. */
 #define RVM_TWO_LONG(name, T, expression)                                                              \
   static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) { \
     T *out_ = out, copies[2][RVM_STRIP];                                                               \
@@ -78,7 +79,8 @@
     RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                        \
   }
 
-/* Like RVM_TWO, for operations without vector instructions: one loop for all cases, which is not vectorized. */
+/* Like RVM_TWO_OF_LOOPS, for operations without vector instructions: one loop for all cases, which is not
+   vectorized. */
 #define RVM_TWO_SCALAR(name, T, expression)                                                                \
   static RVM_UNUSED void name(int64_t n, void *out, const void *left, const void *right, int strips) {     \
     T *out_ = out;                                                                                         \

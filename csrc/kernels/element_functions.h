@@ -7,8 +7,8 @@
 enum { RVM_LEFT_IS_STRIP = 1, RVM_RIGHT_IS_STRIP = 2 };
 
 /* Computes out[i] = f(left[i], right[i]) for i < n, at most RVM_STRIP.  `strips` is a set of RVM_LEFT_IS_STRIP and
-   RVM_RIGHT_IS_STRIP.  An operand that is not a strip is a single element, which is used for every i.  If a function of
-   two operands has no strip, `n` must be at most 1. */
+   RVM_RIGHT_IS_STRIP.  An operand that is not a strip is a single element, which is used for every i.  If no operand is
+   a strip, `n` must be at most 1.  A function of one operand ignores `right`. */
 typedef void (*rvm_element_loop)(int64_t n, void *out, const void *left, const void *right, int strips);
 
 typedef struct rvm_element_function {

@@ -242,7 +242,8 @@ static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_
     pc++;                      \
     goto refuel;               \
   } while (0)
-/* Goes to the instruction that `operand` names.  A backward jump charges 1 for each instruction that it jumps over. */
+/* Goes to the instruction that `operand` names.  A backward jump charges 1 for each instruction from there to this one,
+   a forward jump 1. */
 #define GO(operand)                                          \
   do {                                                       \
     const uint32_t target = op->operand;                     \
@@ -620,7 +621,7 @@ observe:
     NEXT_AFTER(FUNCTION_COST(function, 2 * RVM_SUM_LANES));
   }
 
-  /* total = total combined with the first min(count, RVM_STRIP) elements of src */
+  /* total = total combined with the first min(count, RVM_STRIP) elements of src, which are overwritten */
   BODY(fold) {
     OPERANDS(fold);
     const rvm_element_function *function = &state->level->functions[op->function];

@@ -1,7 +1,7 @@
 /* kernel_levels.c: chooses the level of the element functions and micro-kernels by the features of the processor.
 
-   A build that defines RVM_KERNEL_LEVELS compiles element_functions.c, strip_moves.c and micro_kernels.c for each level
-   of x86-64, and micro_kernels.c for each level of AArch64. */
+   A build that defines RVM_KERNEL_LEVELS compiles micro_kernels.c for each level in the table below.  On x86-64, it
+   also compiles element_functions.c and strip_moves.c for x86-64-v3 and x86-64-v4. */
 #include "cold.h"
 
 #include <stdatomic.h>

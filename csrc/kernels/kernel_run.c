@@ -155,11 +155,11 @@ static rvm_status end_loop(rvm_kernel_run *state, rvm_kernel_loop *loop) {
     *state->result = loop->result;
     return loop->result.as.error->status;
   }
-  /* No part has stored an error.  Charge the loop and the work of the helpers, also if all parts succeeded. */
+  /* Either all parts succeeded, or a part failed with a status only.  Charge the loop and the work of the helpers. */
   const int64_t helped = atomic_load(&loop->helped);
   state->fuel -= PARALLEL_COST;
   rvm_status ended = host->spend(host->machine, helped, state->result);
-  /* If a part failed with a status only, find the error that explains it. */
+  /* If a helper ended because the run must end, find the reason. */
   if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
   if (ended) return ended;
   if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");

@@ -716,7 +716,7 @@ static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_b
   EXPECT(rows <= RVM_ATTENTION_ROWS && (args.k_row_stride == 1 || args.k_column_stride == 1));
   const int64_t key_work = depth + width + 16;
   EXPECT_WORK((double)keys * (double)key_work, 0x1p27);
-  /* The sizes of rvm_attend */
+  /* The same sizes as in rvm_attend (attention.h) */
   const int64_t columns = round_up(width, RVM_TILE_STEP), parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
   const int64_t part_keys = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? round_up(keys, RVM_TILE_STEP) : RVM_ATTENTION_PANEL;

@@ -1,6 +1,6 @@
-/* micro_kernels.h: the micro-kernels (micro_kernels.def) for kernel bytecode.  Each of them calls the function of the
-   same name in csrc/codegen, but checks the arguments first, and divides the work into portions.  A run can end between
-   two portions. */
+/* micro_kernels.h: the micro-kernels (micro_kernels.def) for kernel bytecode.  Each of them does the work of the
+   function of the same name in csrc/codegen, but checks the arguments first, and divides the work into portions.  A run
+   can end between two portions. */
 #ifndef RELVM_MICRO_KERNELS_H
 #define RELVM_MICRO_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* strip_moves.c: see strip_moves.h.  Compiled once for each level of processors (kernel_loops.h). */
+/* strip_moves.c: see strip_moves.h.  Compiled for several levels of processors (kernel_levels.c). */
 #include "strip_moves.h"
 
 #include "kernel_loops.h"

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* The moves of elements of one size.  Functions that return int return 0 if an index is outside [0, limit). */
+/* The moves of elements of one size.  Functions that return int return 1, or 0 if the index of an element that they
+   would access is outside [0, limit). */
 typedef struct rvm_strip_moves {
   /* dst[i] = src[index[i]], or 0 if mask[i] is 0; mask may be NULL */
   int (*gather)(int64_t n, void *dst, const void *src, int64_t limit, const int64_t *index, const uint8_t *mask);

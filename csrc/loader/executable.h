@@ -17,7 +17,7 @@ enum rvm_section_id {
 #undef SECTION
 };
 enum {
-  RVM_SECTION_COUNT = 0 /* also the largest id */
+  RVM_SECTION_COUNT = 0 /* plus 1 for each row; the ids are 1 to RVM_SECTION_COUNT */
 #define SECTION(name, id, meaning) +1
 #include "sections.def"
 #undef SECTION
@@ -43,7 +43,7 @@ static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word
 
 /* Flags of bytecode and native functions. */
 enum {
-  RVM_PRIVATE = 1, /* cannot be found by name; only the program calls it */
+  RVM_PRIVATE = 1, /* cannot be found by name (rvm_executable_find) */
   RVM_IMPURE = 2,  /* a call may have side effects */
 };
 
@@ -94,9 +94,10 @@ struct rvm_executable {
   const uint32_t *parameters; /* string indices */
   const uint32_t *code;
   rvm_function_name *by_name;  /* sorted by rvm_function_names_compare */
-  void **symbols;              /* addresses of native and kernel functions, by function index; NULL if there are none */
-  rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if no
-                                  function has kernel bytecode */
+  void **symbols;              /* addresses of native functions and native kernels, by function index; NULL if
+                                  is_elsewhere, and in selective libraries */
+  rvm_kernel_program *kernels; /* by function index; `code` is NULL for functions without kernel bytecode; NULL if the
+                                  file has no section of kernels */
   rvm_value *constants;        /* immortal objects */
   struct rvm_code *codes;      /* the code of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;    /* the memory that `codes` points into */
@@ -113,7 +114,7 @@ struct rvm_executable {
   int32_t callable_count;
   void (*release)(void *); /* see rvm_load_options */
   void *release_argument;
-  atomic_int users; /* number of references: the host's and one for each machine */
+  atomic_int users; /* number of references: the host's, and those of machines that run it or were upgraded to it */
   int32_t string_count, function_count, constant_count;
   uint32_t code_words;
 };
@@ -137,7 +138,7 @@ rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 /* Returns whether `name` begins with the prefix of builtins.  Only builtins have such names. */
 int rvm_is_builtin_name(const char *name);
 
-/* Compares two rvm_function_name by name, then by is_packed.  This is a callback of qsort and bsearch. */
+/* Compares two rvm_function_name by name, then by is_packed.  This is a callback of rvm_sort and bsearch. */
 int rvm_function_names_compare(const void *a, const void *b);
 
 #endif

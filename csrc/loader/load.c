@@ -1,5 +1,5 @@
 /* load.c: loads an executable from memory.  Every part of the file is validated before it is used: first the sections,
-   then their contents in the order of `steps` in `load`. */
+   then their contents in the order of STAGES. */
 #include "cold.h"
 
 #include <stdlib.h>
@@ -39,8 +39,8 @@ _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof
 
 #define BAD(error, ...) RVM_FAIL_BAD(error, "executable: " __VA_ARGS__)
 
-/* A step of loading: validates one part of the file, and stores it or a view of it in `executable`. */
-typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
+/* A stage of loading: validates one part of the file, and stores it or a view of it in `executable`. */
+typedef rvm_status load_stage(rvm_executable *executable, rvm_value *error);
 
 static int all_zero(const void *bytes, int64_t size_bytes) {
   const unsigned char *byte = bytes;
@@ -512,12 +512,12 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
    sets of the verifier have a separate limit. */
 enum { MEMORY_PER_FILE_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
-/* The steps after read_sections, in order.  The executable of a selective library was verified when the library was
-   made, and has no native code, so its loader has fewer steps. */
+/* The stages after read_sections, in order.  The executable of a selective library was verified when the library was
+   made, and has no native code, so its loader has fewer stages. */
 #ifdef RVM_SELECTIVE
-#define STEPS read_strings, read_functions, rvm_constants_read, rvm_executable_decode, read_kernels
+#define STAGES read_strings, read_functions, rvm_constants_read, rvm_executable_decode, read_kernels
 #else
-#define STEPS                                                                                          \
+#define STAGES                                                                                         \
   read_strings, read_texts, read_functions, check_callable, rvm_constants_read, rvm_executable_verify, \
       rvm_executable_decode, read_kernels, read_native, find_symbols
 #endif
@@ -540,10 +540,10 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, which the load options do not trust");
   /* Trusted native code may call every registered function. */
   if (!status && !(has_native && is_trusted) && !RVM_IS_SELECTIVE) status = copy_callable(executable, options, error);
-  load_step *const steps[] = {STEPS};
-  for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
-    status = steps[i](executable, error);
-    if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);
+  load_stage *const stages[] = {STAGES};
+  for (size_t i = 0; i < sizeof stages / sizeof *stages && !status; i++) {
+    status = stages[i](executable, error);
+    if (!status && stages[i] == read_functions && options) status = check_counts(executable, options, error);
   }
   if (status) {
     rvm_executable_release(executable);

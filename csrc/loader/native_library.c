@@ -21,7 +21,7 @@ static rvm_status check_triple(const char *triple, rvm_value *error) {
   size_t length = strlen(HOST_ARCHITECTURE);
   if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, HOST_SYSTEM)) return RVM_OK;
   return rvm_fail(error, RVM_UNSUPPORTED,
-                  "the native code was built for %s, but this machine is " HOST_ARCHITECTURE HOST_SYSTEM, triple);
+                  "the native code was built for %s, but this computer is " HOST_ARCHITECTURE HOST_SYSTEM, triple);
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {

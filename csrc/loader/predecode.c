@@ -202,7 +202,7 @@ static void emit_scalar_op(decoder *d, const rvm_function_record *function, cons
    there is no such order, or if `count` exceeds MAX_MOVES. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
-  unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers[i]: pending moves that read i */
+  unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers[i]: number of pending moves that read i */
   if (count > MAX_MOVES) return -1;
   for (int32_t i = 0; i < count; i++) {
     done[i] = sources[i] == i;

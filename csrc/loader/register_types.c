@@ -128,7 +128,7 @@ static int is_entry_check(const rvm_register_types *t, const rvm_function_record
   return *type != RVM_REGISTER_ANY;
 }
 
-/* Returns whether a call of the builtin runs no other function.  Such calls may be between entry checks. */
+/* Returns whether a call of the function runs no other function.  Such calls may be between entry checks. */
 static int calls_nothing(const rvm_register_types *t, uint32_t callee) {
   return t->classes[callee] == RVM_CLASS_PLAIN || t->classes[callee] == RVM_CLASS_CHECK ||
          t->classes[callee] == RVM_CLASS_CHECK_TENSOR;

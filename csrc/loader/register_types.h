@@ -2,7 +2,8 @@
    predecode.c specializes steps to these types.
 
    The entry checks of a function are the calls at its start that check the type of a scalar parameter
-   (vm.builtin.check_prim_value_info).  After them, the parameter has that type. */
+   (vm.builtin.check_prim_value_info).  After them, the parameter has that type.  Calls of builtins that run no other
+   function may be between them. */
 #ifndef RELVM_REGISTER_TYPES_H
 #define RELVM_REGISTER_TYPES_H
 
@@ -62,8 +63,9 @@ enum rvm_register_type rvm_argument_type(const rvm_executable *executable, const
 /* Returns the type of operand `index` of the scalar operator in row `row` of scalar_operators.def. */
 enum rvm_register_type rvm_scalar_operand_type(uint32_t row, uint32_t index);
 
-/* Returns the number of code words of a function's entry checks.  Stores in `checked_types` the type that the checks
-   require of each parameter: NEVER if no check is for the parameter, ANY if checks require different types. */
+/* Returns the number of code words of the entry checks with which a function begins, up to the first other instruction.
+   Stores in `checked_types` the type that these checks require of each parameter: NEVER if no check is for the
+   parameter, ANY if checks require different types. */
 uint32_t rvm_entry_checks(const rvm_register_types *types, const rvm_function_record *function,
                           unsigned char *checked_types);
 

@@ -24,7 +24,7 @@ static void release_interface(PyObject *capsule) {
   PyMem_Free(interface);
 }
 
-/* Returns the letter of NumPy for the kind of a dtype, or 0 if NumPy does not have the dtype. */
+/* Returns the letter of the array interface for the kind of a dtype, or 0 if there is none. */
 static char kind_of(int32_t dtype) {
   switch (dtype) {
     case RVM_DTYPE_bool: return 'b';

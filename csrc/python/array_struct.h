@@ -5,7 +5,7 @@
 #include "objects.h"
 
 /* Returns the attribute __array_struct__ of a reference to a tensor, from which NumPy creates an array without a copy.
-   Raises AttributeError if NumPy itself does not have the dtype. */
+   Raises AttributeError if the array interface does not have the dtype: for strings, and for dtypes of ml_dtypes. */
 PyObject *relvm_array_struct(PyObject *module, PyObject *reference);
 
 #endif

@@ -328,7 +328,7 @@ static PyMethodDef module_methods[] = {
      "set_exchange(objects, type): set the type of arrays to which tensors are converted, or None."},
     {"is_writable", module_is_writable, METH_O, "Whether the memory of a tensor may be written."},
     {"data_address", module_data_address, METH_O, "The address of the elements of a tensor."},
-    {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
+    {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine, or donated."},
     {"array_struct", relvm_array_struct, METH_O, "The attribute __array_struct__ of a tensor, for NumPy."},
     {"hold", module_hold, METH_O,
      "hold(object) -> address: a reference for C, which release_object(address) releases."},

@@ -20,8 +20,10 @@ typedef struct ExchangeApi {
   uint32_t major, minor;
   struct ExchangeApi *previous; /* the API of an older version, or NULL */
   void (*allocate)(void);
-  int (*from_object)(PyObject *array, Managed **result); /* return -1 with an exception on failure */
-  int (*to_object)(Managed *tensor, PyObject **result);  /* takes ownership of `tensor` on success */
+  /* Both return 0, or -1 with an exception.  On success, from_object returns a Managed that the caller owns, and
+     to_object takes ownership of `tensor`. */
+  int (*from_object)(PyObject *array, Managed **result);
+  int (*to_object)(Managed *tensor, PyObject **result);
   void (*borrow_object)(void);
   void (*current_stream)(void);
 } ExchangeApi;
@@ -64,7 +66,7 @@ static int is_dense(const rvm_dltensor *dl) {
   return 1;
 }
 
-/* Returns the dtype of a tensor whose elements have at least 8 bits, or -1 if there is none. */
+/* Returns the dtype that DLPack calls `wanted`, or -1 if there is none or its elements have less than 8 bits. */
 static int32_t dtype_of(rvm_dltype wanted) {
   if (wanted.lanes != 1 || wanted.bits < 8) return -1;
   for (int32_t dtype = 0; dtype < RVM_DTYPE_str; dtype++) {

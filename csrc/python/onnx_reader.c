@@ -74,7 +74,8 @@ static PyObject *onnx_table(PyObject *module, PyObject *unused) {
   return Py_BuildValue("(NNN)", messages, attributes, elements);
 }
 
-/* Returns the row of a message's first field, or NULL with an exception if there is no message with this number. */
+/* Returns the row of a message's first field, or NULL with an exception if there is no message with this number or it
+   has more than MAX_FIELDS fields. */
 static const rvm_onnx_field *first_row(int message) {
   int first = 0, end;
   while (first < RVM_ONNX_ROW_COUNT && (int)rvm_onnx_fields[first].message < message) first++;
@@ -135,8 +136,8 @@ typedef struct reading {
   const rvm_onnx_field *rows;           /* the rows of the table for the fields of the message */
   PyObject *values[MAX_FIELDS];         /* the value of each field, or NULL; a list for a repeated field */
   rvm_onnx_numbers numbers[MAX_FIELDS]; /* the values of repeated numbers */
-  /* For each repeated field of floats: its first occurrence in the file, if that is packed and has not been copied yet.
-     Otherwise `number` is 0. */
+  /* For each repeated field of floats: its first occurrence in the message, if that is packed and has not been copied
+     to `numbers` yet.  Otherwise `number` is 0. */
   rvm_wire_field in_place[MAX_FIELDS];
 } reading;
 

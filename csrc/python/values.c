@@ -8,7 +8,7 @@
 #include "private_tensor.h"
 
 enum { NEEDS_HOOK = OWNED + 1 }; /* nothing was stored: the hook `store` must store the value */
-enum { MAX_FLAT_ITEMS = 64 };    /* the largest tuple that C converts: it compares each item with all earlier ones */
+enum { MAX_FLAT_ITEMS = 64 };    /* the largest tuple for take_flat_tuple, whose time is quadratic */
 
 /* ---- from Python to the machine ---- */
 
@@ -177,8 +177,9 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
-/* Returns whether the Python value needs its own copy of a tensor's elements.  Memory of the host can be freed after a
-   run.  Elements that the machine still uses must stay canonical (private_tensor.h), whatever Python writes to them. */
+/* Returns whether the Python value needs its own copy of a tensor's elements.  While objects->owning is set, a result
+   must not share memory with an argument.  Elements that the machine still uses must stay canonical (private_tensor.h),
+   whatever Python writes to them. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
   if (objects->owning && is_host_memory(tensor)) return 1;
   return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&
@@ -196,7 +197,7 @@ static int is_flat(const rvm_tuple *tuple) {
 /* Returns the index of the first item that is the same machine object as item i, or i if there is none before it. */
 static int32_t first_occurrence(const rvm_tuple *tuple, int32_t i) {
   const rvm_value item = tuple->items[i];
-  if (item.tag < RVM_TAG_TENSOR) return i; /* a number */
+  if (item.tag < RVM_TAG_TENSOR) return i; /* not an object */
   int32_t first = 0;
   while (tuple->items[first].tag != item.tag || tuple->items[first].as.object != item.as.object) first++;
   return first;

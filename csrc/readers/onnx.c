@@ -108,7 +108,8 @@ static rvm_onnx_status reserve(rvm_onnx_numbers *numbers, int64_t count, int64_t
   return RVM_ONNX_OK;
 }
 
-/* Stores a number as a value of the kind.  The machine is little-endian, so the low bytes come first. */
+/* Appends a number of `number_bytes` bytes.  The processor is little-endian, so these are the first bytes of
+   `value`. */
 static void put(rvm_onnx_numbers *numbers, int64_t number_bytes, uint64_t value) {
   memcpy(numbers->values + numbers->count++ * number_bytes, &value, (size_t)number_bytes);
 }

@@ -94,8 +94,8 @@ typedef enum rvm_onnx_status { RVM_ONNX_OK, RVM_ONNX_MALFORMED, RVM_ONNX_LIMIT, 
 enum { RVM_ONNX_REASON_BYTES = 640 };
 
 /* Checks that all fields of a ModelProto are well-formed, and that the file respects the limits.  Fills *summary, which
-   rvm_onnx_summary_free must free, also on failure.  On failure, stores a message in `reason`, which names the field,
-   such as graph.node[3].name, and its position. */
+   rvm_onnx_summary_free must free, also on failure.  On failure, stores a message in `reason`.  If a field is the
+   cause, the message names it, such as graph.node[3].name, and its position. */
 rvm_onnx_status rvm_onnx_check(const unsigned char *bytes, int64_t size_bytes, const rvm_onnx_limits *limits,
                                rvm_onnx_summary *summary, char reason[RVM_ONNX_REASON_BYTES]);
 void rvm_onnx_summary_free(rvm_onnx_summary *summary);

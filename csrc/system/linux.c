@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* System calls are made directly, because glibc has getrandom only since version 2.25 and memfd_create since 2.27. */
+/* getrandom and memfd_create are called by syscall(), because glibc defines them only since versions 2.25 and 2.27. */
 
 int rvm_random_bytes(void *bytes, size_t size_bytes) {
 #ifdef SYS_getrandom
@@ -67,8 +67,8 @@ int rvm_thread_avoid(int32_t processor) {
 
 enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC, which is not in the headers of every C library */
 
-/* Returns the descriptor of a new file without a name: in memory if the system supports it, otherwise in TMPDIR.
-   Returns -1 if neither is possible. */
+/* Returns the descriptor of a new file without a name: in memory if the system supports it, otherwise in TMPDIR, or in
+   /tmp if TMPDIR is not set.  Returns -1 if neither is possible. */
 static int create_file(void) {
   int descriptor = -1;
 #ifdef SYS_memfd_create

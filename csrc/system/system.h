@@ -1,7 +1,7 @@
-/* system.h: what the runtime needs of the operating system.  One file for each system defines the functions: linux.c,
-   macos.c, windows.c or webassembly.c.  posix.c defines the functions that Linux and macOS share.  Every build compiles
-   all of these files; the files for other systems are then empty.  No other file of the runtime depends on the
-   system. */
+/* system.h: the interface of the runtime to the operating system.  One file for each system defines the functions:
+   linux.c, macos.c, windows.c or webassembly.c.  posix.c defines the functions that Linux and macOS share.  Every build
+   compiles all of these files; the files for other systems are then empty.  Other files of the runtime use only these
+   functions and the C standard library. */
 #ifndef RELVM_SYSTEM_H
 #define RELVM_SYSTEM_H
 
@@ -44,8 +44,8 @@ void rvm_pages_unmap(void *pages, size_t size_bytes);
 
 enum { RVM_REASON_BYTES = 200 }; /* the size of a buffer for the reason of a failure, with its NUL */
 
-/* Maps a nonempty file for reading, and returns its address, which is aligned to a page.  On failure, writes the reason
-   to `reason` and returns NULL. */
+/* Maps a nonempty file for reading.  Stores its size and returns its address, which is aligned to a page.  On failure,
+   writes the reason to `reason` and returns NULL. */
 const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_REASON_BYTES]);
 void rvm_path_unmap(const void *bytes, int64_t size_bytes);
 
@@ -63,7 +63,7 @@ int rvm_enable_tile_registers(void);
 #ifdef __aarch64__
 enum { RVM_HWCAP_CRC32 = 1 << 7 };
 /* Returns the features of the processor in the form of Linux: AT_HWCAP in the low half, and AT_HWCAP2 in the high half.
-   On macOS, only the bits of features in cpu_features.def are set. */
+   On macOS, only the bits of CRC-32 and of features in cpu_features.def are set, and on Windows only that of CRC-32. */
 uint64_t rvm_hwcaps(void);
 #endif
 
@@ -116,7 +116,8 @@ void rvm_thread_join(rvm_thread thread);
 /* Returns the number of the processor that runs the calling thread, or -1 if the system does not tell. */
 int32_t rvm_thread_processor(void);
 /* Moves the calling thread away from a processor, and keeps it from returning there until the next call of this
-   function.  Returns 0 if the thread may run on no other processor.  Does nothing except on Linux. */
+   function.  Returns 0 if the thread may run on no other processor, or if the system refuses.  On other systems than
+   Linux, only returns 1. */
 int rvm_thread_avoid(int32_t processor);
 #endif
 

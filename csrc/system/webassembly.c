@@ -1,4 +1,4 @@
-/* webassembly.c: a WebAssembly module has one thread, and memory that only grows. */
+/* webassembly.c: implements system.h for WebAssembly.  A module has one thread, and memory that only grows. */
 #include "system.h"
 
 #ifdef __wasm__

@@ -1,4 +1,4 @@
-/* windows.c: Windows 8 and later. */
+/* windows.c: implements system.h for Windows 8 and later. */
 #ifdef _WIN32
 #define _CRT_RAND_S /* rand_s */
 #define WIN32_LEAN_AND_MEAN
@@ -50,7 +50,6 @@ static void describe_failure(char reason[RVM_REASON_BYTES]) {
                                                                         : "");
 }
 
-/* The view keeps the file open. */
 const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_REASON_BYTES]) {
   wchar_t *wide_path = wide(path);
   HANDLE file = wide_path ? CreateFileW(wide_path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
@@ -65,7 +64,7 @@ const void *rvm_path_map(const char *path, int64_t *size_bytes, char reason[RVM_
   }
   if (mapping) bytes = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
   if (!bytes) describe_failure(reason);
-  if (mapping) CloseHandle(mapping);
+  if (mapping) CloseHandle(mapping); /* the view keeps the file open */
   if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
   free(wide_path);
   return bytes;
@@ -96,7 +95,9 @@ int rvm_random_bytes(void *bytes, size_t size_bytes) {
 }
 
 #ifdef __aarch64__
-int rvm_has_crc32c(void) { return IsProcessorFeaturePresent(PF_ARM_V8_CRC32_INSTRUCTIONS_AVAILABLE) != 0; }
+uint64_t rvm_hwcaps(void) {
+  return IsProcessorFeaturePresent(PF_ARM_V8_CRC32_INSTRUCTIONS_AVAILABLE) ? RVM_HWCAP_CRC32 : 0;
+}
 #endif
 
 /* ---- threads ---- */

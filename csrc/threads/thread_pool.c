@@ -21,8 +21,8 @@ void rvm_workers_run(int32_t threads, rvm_part part, const void *shared, int64_t
 enum {
   PARTS_PER_THREAD = 4,  /* maximum number of parts of a loop per thread; several balance the load */
   STACK_BYTES = 4 << 20, /* C stack of a worker */
-  /* A loop wakes sleeping workers, which takes 10 us, only if it and the loops shortly before it have at least this
-     many parts of least size. */
+  /* A loop whose grain is above 1 wakes sleeping workers, which takes 10 us, only if it and the loops shortly before it
+     have at least this many parts of least size (is_worth_waking). */
   WAKING_PARTS = 16,
   SPIN_NANOSECONDS = 200000, /* time for which a worker spins before it sleeps */
   SPINS_PER_LOOK = 64,       /* spins between two looks at the clock, while a worker waits for a loop */
@@ -84,7 +84,8 @@ static int has_loop(uint32_t done) {
   return LOOP(gate) != done && OPENINGS(gate) != 0;
 }
 
-/* Leaves the processor of the thread that runs the loop.  Returns 0 if the worker may run on no other processor. */
+/* Moves the worker to another processor if it runs on that of the thread that runs the loop.  Returns 0 if the worker
+   may run on no other processor. */
 static int leave_processor(void) {
   const int32_t processor = rvm_thread_processor();
   return processor < 0 || processor != atomic_load_explicit(&pool.processor, memory_order_relaxed) ||
@@ -143,7 +144,7 @@ static void reset_pool(void) {
   atomic_store(&pool.asleep, 0);
 }
 
-/* Ends the workers when the library is unloaded or the process exits. */
+/* Ends the workers when the library is unloaded or the process exits.  Does nothing if a loop is running then. */
 static RVM_BEFORE_UNLOAD void end_workers(void) {
   if (!rvm_mutex_try_lock(&pool.owner)) return;
   atomic_store(&pool.ends, 1);

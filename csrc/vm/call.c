@@ -179,8 +179,8 @@ void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
   *call = (rvm_pending){.function = function, .count = given + captured_count, .captured = captured_count};
 }
 
-/* Makes the tail call with which a native function ended, if the instrument watches its callee.  Takes ownership of the
-   arguments at the top of the stack. */
+/* Makes the tail call with which a native function ended, and whose callee the instrument watches.  Takes ownership of
+   the arguments at the top of the stack. */
 static rvm_status call_watched(rvm_machine *machine, rvm_pending call, rvm_value *result) {
   rvm_value *arguments = machine->head.top;
   rvm_status status;

@@ -29,7 +29,7 @@ static rvm_status call_debugger(rvm_machine *machine, const rvm_value *failure, 
   return RVM_OK;
 }
 
-/* Returns the number of active bytecode and native functions. */
+/* Returns the number of active bytecode and native functions, and of kernels that rvm_debugger_kernel_step reports. */
 static int64_t depth_of(const rvm_machine *machine) { return machine->head.frame_count + machine->head.nesting; }
 
 static rvm_status grow_positions(rvm_debugging *debugging, int64_t depth, rvm_value *error) {

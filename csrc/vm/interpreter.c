@@ -1,10 +1,10 @@
 /* interpreter.c: runs bytecode functions.
 
    Each step (steps.def) has one body in rvm_machine_run, under a comment with the meaning of the step.  Registers own
-   the objects that they hold.  Literals and the arguments of builtins are borrowed.  The body of a specialized step
-   handles the common case of a call.  If an instrument or debugger is attached, an operand has another type, or fuel or
-   stack is short, the body jumps to a more general one, and finally to `general_call`.  Read call.c next: it makes all
-   calls except those that only push a frame. */
+   the objects that they hold.  Literals and the arguments of builtins are borrowed.  The body of a specialized step for
+   a call handles the common case.  If an instrument or debugger is attached, an operand has another type, or fuel or
+   stack is short, the body jumps to a more general one, and finally to `general_call`.  Read call.c next: it makes the
+   calls that have no body of their own here. */
 #include "interpreter.h"
 
 #include <string.h>
@@ -132,7 +132,8 @@ static rvm_status fail_result_type(const rvm_frame *frame, rvm_value *result) {
 /* Performs the `reset` steps from `next` on, which follow a call, before the callee runs.  So the callee has the only
    references to arguments that the caller does not use afterwards, and can update them in place.  The window of the
    callee must own the arguments.  Leaves the last reference to an object to the step itself, because the release of the
-   object can run code of the host.  `closure` is NULL, or the called closure, whose last reference is released. */
+   object can run code of the host.  `closure` is NULL, or the called closure.  Its last reference is released, too: the
+   window owns the captured values, so freeing the closure runs no other code. */
 static __attribute__((noinline)) void reset_early(rvm_value *registers, const int32_t *next,
                                                   const rvm_object *closure) {
   for (; *next == RVM_STEP_reset; next += RVM_RESET_WORDS) {

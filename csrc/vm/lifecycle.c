@@ -171,7 +171,7 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
   machine->budget.remaining = machine->options.max_bytes;
   begin_random(machine);
-  atomic_init(&machine->run, 1);
+  atomic_init(&machine->stay, 1);
   machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
   machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
   machine->stack_bytes = (size_t)stack_values * sizeof *machine->stack;

@@ -9,7 +9,7 @@
 
 /* ---- identity of threads, random numbers, upgrades ---- */
 
-/* Returns an even number that differs between threads. */
+/* Returns an even number that identifies the calling thread while it runs. */
 static uintptr_t this_thread(void) {
   static _Thread_local int64_t mark;
   return (uintptr_t)&mark;
@@ -141,7 +141,7 @@ static void leave(rvm_machine *machine) {
     rvm_machine_release_dropped(machine);
     rvm_objects_leave(&machine->objects);
     machine->entries = 0;
-    atomic_fetch_add(&machine->run, 1);
+    atomic_fetch_add(&machine->stay, 1);
     atomic_store(&machine->owner, 0);
     if (!atomic_load(&machine->dropped) || try_to_enter(machine, BRIEFLY) <= 0) return;
   }
@@ -213,12 +213,12 @@ static rvm_status fail_busy(rvm_value *error) {
   return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
-/* Reads the number of the run before `owner`.  If this run ends between the two reads, the next run has another number
-   and is not interrupted. */
+/* Reads `stay` before `owner`.  If the thread inside leaves between the two reads, the next thread has another stay, in
+   which no run is interrupted. */
 void rvm_machine_interrupt(rvm_machine *machine) {
   if (!machine) return;
-  uint64_t run = atomic_load(&machine->run);
-  if (atomic_load(&machine->owner)) atomic_store(&machine->interrupted, run);
+  uint64_t stay = atomic_load(&machine->stay);
+  if (atomic_load(&machine->owner)) atomic_store(&machine->interrupted, stay);
 }
 
 void rvm_machine_drop(rvm_machine *machine, rvm_value value) {

@@ -42,9 +42,10 @@ typedef struct rvm_upgrade {
   int32_t is_applied; /* accessed only by the thread inside the machine */
 } rvm_upgrade;
 
-/* Invariant: the stack values from `top` on own no objects.  The arguments of a call are copied to the stack from `top`
-   on, where they become the first registers of a bytecode or native callee without another copy.  Until the arguments
-   are retained for the callee, they are borrowed, and `top` is not moved past them. */
+/* Invariant: the stack values from `top` on own no objects, except the arguments of a call that is being made.  These
+   are copied to the stack from `top` on, where they become the first registers of a bytecode or native callee without
+   another copy.  They are borrowed until they are retained for such a callee.  The arguments of packed functions stay
+   borrowed. */
 struct rvm_machine {
   rvm_machine_head head; /* must be the first member: native code accesses it */
   rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* rvm_machine_run */
@@ -56,20 +57,20 @@ struct rvm_machine {
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects;           /* the free lists that the thread inside the machine uses */
-  rvm_pending tail;              /* the pending tail call of a native function that returned RVM_TAIL_CALL */
-  int32_t entries;               /* number of entries that the thread inside has not ended by leaving */
-  int32_t host_entries;          /* number of these entries that rvm_machine_enter has made */
-  int32_t calls;                 /* number of active calls between rvm_machine_begin_run and _end_run */
-  atomic_uintptr_t owner;        /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
-  _Atomic(uint64_t) run;         /* number of the current run, or of the next run while idle */
-  _Atomic(uint64_t) interrupted; /* number of the run to be interrupted; 0 if none */
+  rvm_objects objects;    /* the free lists that the thread inside the machine uses */
+  rvm_pending tail;       /* the pending tail call of a native function that returned RVM_TAIL_CALL */
+  int32_t entries;        /* number of entries that the thread inside has not ended by leaving */
+  int32_t host_entries;   /* number of these entries that rvm_machine_enter has made */
+  int32_t calls;          /* number of active calls between rvm_machine_begin_run and _end_run */
+  atomic_uintptr_t owner; /* this_thread() of the thread inside, with BRIEFLY (machine.c); 0 if none */
+  _Atomic(uint64_t) stay; /* number of the stay of a thread, which ends when it leaves; while idle, of the next */
+  _Atomic(uint64_t) interrupted; /* number of the stay in which a run is to be interrupted; 0 if none */
   _Atomic(rvm_dropped *) dropped;
   _Atomic(rvm_upgrade *) upgrades; /* the list of all upgrades (rvm_machine_upgrade), newest first */
   atomic_int has_upgrade;          /* 1 if an upgrade has not been applied */
   int64_t last_check;              /* rvm_clock_now() of the last check of the limits */
   int64_t last_host_poll;          /* rvm_clock_now() of the last poll of the host */
-  int64_t granted;                 /* the fuel at the last check */
+  int64_t granted;                 /* fuel that the last poll granted, less what rvm_machine_poll_next took back */
   int64_t steps_left, deadline;    /* limits of the current run */
   rvm_budget budget;
   int32_t real_time; /* RVM_REAL_TIME_OFF, ... */
@@ -87,18 +88,18 @@ struct rvm_machine {
 enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {
-  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls */
-  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds */
+  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls, at most */
+  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds between two calls of the host's poll callback, at least */
   RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if two polls are further apart, the next kernel causes a poll */
 };
 
 static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
   return atomic_load_explicit(&machine->interrupted, memory_order_relaxed) ==
-         atomic_load_explicit(&machine->run, memory_order_relaxed);
+         atomic_load_explicit(&machine->stay, memory_order_relaxed);
 }
 
-/* Returns the machine whose run the calling thread is in (the innermost one), or NULL if C code calls a builtin outside
-   of a run. */
+/* Returns the machine whose run the calling thread is in, the innermost one.  Returns NULL outside of runs, where C
+   code can also call builtins. */
 rvm_machine *rvm_machine_running(void);
 /* Makes the machine poll at the next step.  Called after a host function, which may have run for any time. */
 void rvm_machine_poll_next(rvm_machine *machine);
@@ -150,8 +151,8 @@ static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
 /* Enters and leaves the machine, which applies upgrades and releases dropped values.  Does nothing if another thread is
    inside; that thread will do this work. */
 void rvm_machine_enter_briefly(rvm_machine *machine);
-/* Locks an idle machine for modification.  Returns BUSY if it is running.  `part` names the part to be changed, for the
-   message. */
+/* Locks an idle machine for modification.  Fails with BUSY if it is running or another thread is inside it.  `part`
+   names the part to be changed, for the message. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *part, rvm_value *error);
 void rvm_machine_end_change(rvm_machine *machine);
 
@@ -181,7 +182,7 @@ void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer, rvm_s
 
 /* ---- parts of a machine ---- */
 
-/* Fails with UNSUPPORTED if the executable cannot run on this host or was loaded for checking only. */
+/* Fails with UNSUPPORTED if the executable cannot run on this computer or was loaded for checking only. */
 rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error);
 static inline int rvm_machine_has_function(const rvm_machine *machine, int32_t index) {
   return machine && index >= 0 && index < machine->executable->function_count;

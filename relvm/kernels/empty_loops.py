@@ -43,9 +43,9 @@ _NONE: _Dims = frozenset()
 def skip_empty_loops(body: tuple[Statement, ...], inputs: Iterable[Buffer]) -> tuple[Statement, ...]:
     """Guard loops that contain loops or calls of C functions, so that they run only if they can have an effect.
 
-    An effect is a store, a call of a C function, an assignment to an outer variable, or a failure.  It requires that
-    all loops between the guarded loop and the statement have iterations, and that the arrays that it reads and writes
-    have elements.  A guard is omitted if it would only repeat that the loop itself has iterations.
+    A store, a call of a C function, an assignment to an outer variable, or a failure has an effect if all loops between
+    the guarded loop and this statement have iterations, and the arrays that the statement reads and writes have
+    elements.  A guard is omitted if it would only repeat that the loop itself has iterations.
 
     inputs: the buffers that the kernel does not write.
     """

@@ -207,9 +207,8 @@ class FusedExprBuilder:
         self.buffers = buffers
         self.built: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
         self.core: ContractionElement | None = None  # the node for the element of the group's contraction
-        self.moves: dict[
-            FusedExpr, tuple[Var, ...]
-        ] = {}  # tree -> the variables of data movements and gathers that have this tree as an element
+        # A tree -> the variables of data movements and gathers that have this tree as an element.
+        self.moves: dict[FusedExpr, tuple[Var, ...]] = {}
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         """Return the expression tree that computes the element of `expr` at indices `at`.

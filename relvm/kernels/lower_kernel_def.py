@@ -200,9 +200,9 @@ class _Lowering:
     def try_vectorize(self, loop: ir.Loop) -> bool:
         """Try to lower a `range` loop as an innermost `simd` loop.  Return whether this was possible.
 
-        If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats is never
-        equivalent, because the order of the additions would change.  A loop that is known to be short is lowered in the
-        same way, but stays a `range` loop.
+        If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats does not count as
+        equivalent, because the order of the operations would change.  A loop that is known to be short is lowered in
+        the same way, but stays a `range` loop.
         """
         if any(isinstance(statement, ir.Loop) for statement in ir.statements_in(loop.body)):
             return False

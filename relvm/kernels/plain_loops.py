@@ -2,7 +2,7 @@
 
 Kernels that favour "size" use them (relvm/kernels/kernel_builder.py), because their code is several times smaller than
 that of the other loop nests.  Each sum adds the same products in the same order as those, so the results have the same
-bits.
+bits, with the exceptions that docs/aot.md lists.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def convolve_plainly(
     *,
     is_fused: bool = True,
 ) -> None:
-    """Generate a convolution that skips padding, so that weights that are infinite or NaN have no effect on padding.
+    """Generate a convolution that skips padding, so that no weight is multiplied by padding, not even an infinite one.
 
     is_fused: whether products of f32 are added by fused multiply-adds.
     element(position): returns the factor from the element of x at a flat position.

@@ -1,4 +1,4 @@
-"""Fused attention: computes the scores in blocks, so the whole matrix of scores is never in memory."""
+"""Fused attention.  The kernel computes the scores in blocks of limited size, instead of the whole matrix of scores."""
 
 from __future__ import annotations
 

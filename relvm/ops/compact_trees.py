@@ -138,12 +138,14 @@ def tree_ensemble_compact(
     targets: the number of targets, at least 1.
     aggregate: "sum", "min" or "max".  The values of a block of trees are aggregated in the order of the trees.
     steps: the length of the longest path, from 0 to 65,536.
-    blocks: the number of blocks into which the trees are divided, at least 1.  All but the last have the same size.
+    blocks: the number of blocks into which the trees are divided, at least 1.  A block has as many trees as the number
+    of trees divided by `blocks`, rounded up.  The last blocks have fewer trees, or none.
     Result: a tensor of the dtype of x and of shape (blocks, rows, targets).  Without trees, a sum is 0, a minimum
     infinity, and a maximum -infinity.  Indices of nodes, columns, leaves, entries and targets that are out of range are
     clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the size of a table is
-    symbolic or wrong or, at run time, if x has no features.  Raises RelvmArgumentError if an attribute is invalid.
+    symbolic or wrong or, at run time, if x has rows but no features.  Raises RelvmArgumentError if an attribute is
+    invalid.
     Source: the pass pack_weights.
     """
     name = "tree_ensemble_compact"

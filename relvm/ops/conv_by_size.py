@@ -1,4 +1,4 @@
-"""Convolution with constant 3 x 3 windows whose algorithm depends on the sizes at run time."""
+"""Convolution with constant 3 x 3 windows.  The sizes at run time decide which algorithm computes it."""
 
 from __future__ import annotations
 
@@ -55,20 +55,21 @@ def _operations(x: tuple, w: tuple, u: tuple, out: tuple, **attributes) -> AnyDi
 @op("conv_by_size", numpy=_numpy_conv_by_size, lower=Contraction(_conv_by_size, loop_axes, _operations))
 def conv_by_size(x: TensorType, w: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """Cross-correlation with constant 3 x 3 windows, as `conv` over two spatial axes.  For each size of the result, the
-    faster of two algorithms computes it: that of `conv_winograd`, or a product of windows and weights.
+    faster of two algorithms computes it: that of `conv_winograd`, or the algorithm for which w is stored.
 
     x: an f32 tensor of shape (batch, channels, height, width).
-    w: the weights: either packed for `conv_packed`, an f32 tensor of rank 1, the result of `pack_filters`; or as for
-    `conv`, an f32 tensor of shape (filters, channels, 3, 3), for a direct convolution.
+    w: the weights, an f32 tensor.  For a product of windows and weights (`multiply_windows`), it has rank 1 and is the
+    result of `pack_filters`.  For a direct convolution (`convolve_directly`), it has shape (filters, channels, 3, 3).
     u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for w.  It has at most
     MAX_CHANNELS channels.
     pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
     Result: an f32 tensor of shape (batch, filters, height + p - 2 * spread, width + q - 2), where p and q are the sums
     of the two pads of the height and of the width.  It equals the result of conv except for rounding.
-    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the spread or the
-    number of channels is too large for the other algorithm.  Raises RelvmShapeError if the numbers of channels are not
-    provably equal, w has another size than u needs, or the window is larger than the padded input.
+    Raises RelvmTypeError if an argument has another dtype or rank, or u has another shape.  Raises RelvmArgumentError
+    if `pads` or `spread` is invalid, or the spread or the number of channels is too large for the other algorithm.
+    Raises RelvmShapeError if the numbers of channels are not provably equal, w has another size than u needs, or the
+    window is larger than the padded input.
     Source: the pass pack_weights; Lavin and Gray, 2015.
     """
     name = "conv_by_size"

@@ -43,9 +43,11 @@ from relvm.ops.convolution import check_convolution, drop_unit_axes, im2col, loo
 
 
 def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate the kernel of `conv_integer`: a matrix product of the weights and the windows of x, per image and group.
+    """Generate the kernel of `conv_integer`.
 
-    The weights are signed, and the elements of x are first converted to unsigned.
+    It is a matrix product of the weights and the windows of x for each image and group.  The weights are signed, and
+    the elements of x are first converted to unsigned.  Small kernels, and kernels for groups with few filters, use
+    other loops (`convolve_plainly`, `write_byte_depthwise`).
     """
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
@@ -188,7 +190,8 @@ def conv_integer(
     (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
     RelvmArgumentError if an attribute has the wrong length or an invalid value.  Raises RelvmShapeError if the numbers
-    of channels are not provably equal, or the window is larger than the padded input.
+    of channels are not provably equal, the filters cannot be divided into the groups, or the window is larger than the
+    padded input.
     Source: ONNX ConvInteger-10.
 
     Examples:

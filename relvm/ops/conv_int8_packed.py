@@ -91,7 +91,7 @@ def _im2col_words(
     start: the flat position in x of the first channel.
     channels: the number of channels in the group.
     shape: the shape of the convolution's result.
-    padding: the value of padding elements.
+    padding: the word for padding, which contains four padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = unsigned_flip_mask(x.dtype), window.strides[-1]

@@ -82,8 +82,8 @@ def conv_packed(
     Result: an f32 tensor of shape (batch, filters, spatial...).  It equals the result of conv with groups=1.
     Raises RelvmTypeError if an argument has another dtype or rank, or the size of w is unknown.  Raises
     RelvmArgumentError if an attribute has the wrong length or an invalid value, or the window is too large: it has more
-    than 512 positions, or padding and very large dilations.  Raises RelvmShapeError if the number of channels is
-    unknown, w has another size, or the window is larger than the padded input.
+    than 512 positions, or padding and very large strides or dilations.  Raises RelvmShapeError if the number of
+    channels is unknown, w has another size, or the window is larger than the padded input.
     Source: the pass pack_weights.
     """
     name = "conv_packed"

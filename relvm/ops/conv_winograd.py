@@ -268,10 +268,11 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     spread: the dilation along the first spatial axis, a number >= 1.
     Result: an f32 tensor of shape (batch, filters, h + p - 2 * spread, w + q - 2), where p is the sum of the two
     pads of h, and q is the sum of the two pads of w.  It equals the result of conv except for rounding, because the
-    algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30, infinite
-    or NaN are computed as in conv.
-    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the numbers of channels
-    are not provably equal, or the window is larger than the padded input.
+    algorithm multiplies sums and differences of elements.  Results near an element of x that is infinite, NaN or at
+    least 1e30 in magnitude are computed as in conv.
+    Raises RelvmTypeError if an argument has another dtype or rank, or u has another shape.  Raises RelvmArgumentError
+    if `pads` or `spread` is invalid.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
+    window is larger than the padded input.
     Source: the pass pack_weights; Lavin and Gray, 2015.
     """
     return check_tiled_convolution("conv_winograd", x, u, pads, spread)

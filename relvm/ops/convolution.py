@@ -59,10 +59,11 @@ _MOST_STEPS = 1 << 30  # limit on strides, pads and dilations in micro-kernels (
 
 
 def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate the kernel of `conv`: a matrix product of weights and windows for each image and group.
+    """Generate the kernel of `conv`.
 
-    There is one window for each output position.  If the positions of an image would leave columns of panels unused,
-    there is one product for each group, whose columns are the positions of all images.
+    If no other algorithm is faster or needs less code or memory, it is a matrix product of weights and windows for each
+    image and group, with one window for each output position.  If the positions of an image would leave columns of
+    panels unused, there is one product for each group, whose columns are the positions of all images.
     """
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
@@ -151,7 +152,7 @@ def drop_unit_axes(
     An axis is removed only if the window has size 1 and no padding along it.  Loops along such axes are inefficient,
     because they have only one iteration.
 
-    buffers: the input, then other buffers with the same spatial axes.
+    buffers: the input, then other buffers with as many spatial axes, such as the weights.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
@@ -427,8 +428,8 @@ def conv(
     Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p - (window -
     1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if an attribute has the
-    wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
-    window is larger than the padded input.
+    wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, the
+    filters cannot be divided into the groups, or the window is larger than the padded input.
     Source: ONNX Conv-22.
 
     Examples:

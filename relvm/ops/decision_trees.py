@@ -190,12 +190,14 @@ def tree_ensemble(
     aggregate: "sum", "min" or "max".  The values of a block of trees are aggregated in the order of the trees.
     steps: an upper limit on the depths, from 0 to 65,536.
     offset_bits: the number of bits of an offset, from 1 to 32, or to 31 if x has dtype f32.
-    blocks: the number of blocks into which the trees are divided, at least 1.  All but the last have the same size.
+    blocks: the number of blocks into which the trees are divided, at least 1.  A block has as many trees as the number
+    of trees divided by `blocks`, rounded up.  The last blocks have fewer trees, or none.
     Result: a tensor of the dtype of x and of shape (blocks, rows, targets).  Without trees, a sum is 0, a minimum
     infinity, and a maximum -infinity.  Indices of nodes, columns, leaves, entries and targets that are out of range are
     clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the size of a table is
-    symbolic or wrong or, at run time, if x has no features.  Raises RelvmArgumentError if an attribute is invalid.
+    symbolic or wrong or, at run time, if x has rows but no features.  Raises RelvmArgumentError if an attribute is
+    invalid.
     Source: ONNX ai.onnx.ml TreeEnsembleRegressor-3.
     """
     expect(x.dtype in (F32, F64), "tree_ensemble: x has dtype {}, expected f32 or f64", x.dtype)

@@ -282,7 +282,7 @@ def _extreme(is_beyond: _Comparison, reaches: _Comparison) -> Callable[[Scalar, 
     def point(x: Scalar, y: Scalar) -> Scalar:
         if is_number(x):
             return select(is_beyond(x, y), x, y)
-        if is_number(y):  # comparisons are false if x is NaN; processors have an instruction for the strict one
+        if is_number(y):  # comparisons are false if x is NaN; processors have an instruction for the strict comparison
             is_zero = isinstance(y, Literal) and y.value == 0  # -0 and 0 are equal, but have different bits
             return select((reaches if is_zero else is_beyond)(y, x), y, x)
         return select(is_beyond(x, y).logical_or(x.ne(x)), x, y)
@@ -434,12 +434,12 @@ _FIVES, _THREES, _HALF_BYTES = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0
 
 
 def _bits_as_u64(x: Scalar) -> Scalar:
-    """Return the bits of an integer as an u64, with zeros above."""
+    """Return the bits of an integer as a u64, with zeros above."""
     return x.to(_unsigned(x.dtype)).to(U64)
 
 
 def _set_bits(x: Scalar) -> Scalar:
-    """Return the number of bits of an u64 that are 1."""
+    """Return the number of bits of a u64 that are 1."""
     and_, shift = operation("and"), operation("shr")
 
     def right(value: Scalar, bits: int) -> Scalar:

@@ -1,6 +1,7 @@
 """Limits on constant folding.
 
-Without them, constant folding could take any time, and create constants of any size, even for a short program.
+Without them, constant folding could take any amount of time, and create constants of any size, even for a short
+program.
 """
 
 from __future__ import annotations

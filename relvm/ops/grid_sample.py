@@ -19,6 +19,7 @@ from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest, strid
 
 _MODES = ("nearest", "linear", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
+_MAX_AXES = 4  # limit on the spatial axes, because a kernel has code for up to 4 ** axes elements near a position
 _SHARPNESS = -0.75  # coefficient a of Keys' cubic kernel
 
 
@@ -194,7 +195,8 @@ def grid_sample(
 ) -> TensorType:
     """The values of x, interpolated at positions between its elements, for every channel.
 
-    x: a tensor of shape (n, channels, size...) and of a float dtype.  If mode is "nearest", any dtype is allowed.
+    x: a tensor of shape (n, channels, size...), with 1 to 4 spatial axes, and of a float dtype.  If mode is "nearest",
+    any dtype is allowed.
     grid: a tensor of a float dtype and of shape (n, ..., axes).  It contains the coordinates of each position along the
     spatial axes.  Coordinates are in units of elements, and 0 is the center of the first element.
     mode: "nearest" (ties to even), "linear", or "cubic" (Keys' kernel, a = -0.75).
@@ -230,6 +232,8 @@ def grid_sample(
     for name, type_, least in (("x", x, 3), ("grid", grid, 2)):
         fits = type_.rank is None or type_.rank >= least
         expect(fits, "grid_sample: {} has rank {}, expected at least {}", name, type_.rank, least)
+    fits = x.rank is None or x.rank <= 2 + _MAX_AXES
+    expect(fits, "grid_sample: x has rank {}, expected at most {}", x.rank, 2 + _MAX_AXES)
     if x.shape is None or grid.shape is None:
         return TensorType(x.dtype, None, grid.rank)
     expect_equal_dims("grid_sample", "batch sizes of x and grid differ", x.shape[0], grid.shape[0])

@@ -251,9 +251,9 @@ def list_concat(x: ListType, *, axis: int) -> TensorType:
     x: a list of tensors of the same dtype and of the same rank, at least 1.
     axis: the axis, in [-rank, rank).
     Result: a tensor of the same dtype and rank.
-    Raises RelvmTypeError if x is not a list of tensors, or if the axis is out of range.  An empty list raises
-    RelvmTypeError at compile time if the type of x shows that x is empty, otherwise RelvmIndexError at run time.
-    Raises RelvmShapeError if sizes along another axis differ.
+    Raises RelvmTypeError if x is not a list of tensors of the same dtype and rank, or the axis is out of range.  An
+    empty list raises RelvmTypeError at compile time if the type of x shows that x is empty, otherwise RelvmIndexError
+    at run time.  Raises RelvmShapeError if sizes along another axis differ.
     Source: ONNX ConcatFromSequence-11.
 
     Examples:
@@ -277,9 +277,9 @@ def list_stack(x: ListType, *, axis: int) -> TensorType:
     x: a list of tensors of the same dtype and shape.
     axis: the position of the new axis in the result, in [-rank - 1, rank], where rank is that of the tensors in x.
     Result: a tensor of the same dtype, with one more axis.
-    Raises RelvmTypeError if x is not a list of tensors, or if the axis is out of range.  An empty list raises
-    RelvmTypeError at compile time if the type of x shows that x is empty, otherwise RelvmIndexError at run time.
-    Raises RelvmShapeError if sizes differ.
+    Raises RelvmTypeError if x is not a list of tensors of the same dtype and rank, or the axis is out of range.  An
+    empty list raises RelvmTypeError at compile time if the type of x shows that x is empty, otherwise RelvmIndexError
+    at run time.  Raises RelvmShapeError if sizes differ.
     Source: ONNX ConcatFromSequence-11 with new_axis.
 
     Examples:

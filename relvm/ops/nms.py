@@ -140,7 +140,8 @@ def non_max_suppression(
     scores: an f32 tensor of shape (images, classes, n).  If boxes have equal scores, the one with the lowest index is
     selected first.
     limit: an i64 tensor of rank 0, the maximum number of boxes to select for each image and class.
-    overlap: an f32 tensor of rank 0.  Two boxes overlap if their intersection over union is greater than this number.
+    overlap: an f32 tensor of rank 0.  Two boxes overlap if their intersection over union is greater than this
+    number and than 0.
     threshold: an f32 tensor of rank 0.  Only boxes with a greater score are selected.  If it is NaN, any score
     suffices.
     centred: whether boxes are given by center and side lengths.
@@ -148,7 +149,7 @@ def non_max_suppression(
     first, and is filled up with -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if `centred` is not a
     bool.  Raises RelvmShapeError if boxes and scores differ in the number of images or boxes, or a box does not have 4
-    numbers.
+    numbers.  At run time, it also raises RelvmShapeError if there are more than 2^32 boxes.
     Source: ONNX NonMaxSuppression-11.
 
     Examples:

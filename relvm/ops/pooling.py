@@ -33,7 +33,7 @@ from relvm.kernels.plain_loops import pool_plainly
 from relvm.tables import kernel_constant
 
 _LINE = kernel_constant("POOL_LINE")
-_STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements processed at a time
+_STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements that are processed at a time, at most
 
 
 def _pool(
@@ -57,7 +57,7 @@ def _pool(
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row of the result in two passes, one strip of positions at a time.
+    """Generate a row of the result, one strip of positions at a time, each in two passes.
 
     The first pass combines the input rows that the windows cover, elementwise, into a single line.  For each output
     position, the second pass combines the elements of this line that are in the window of the position.
@@ -381,7 +381,7 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """For each window, the position of the largest element, which max_pool returns.  The position is an index in x
+    """For each window, the position of the element that max_pool returns, the largest.  The position is an index in x
     flattened to one axis, including the batch and channel axes.  Of several equal elements, the first counts.  If a
     window contains NaNs, the position is that of the first NaN.  If it covers only padding, the position is -1.
 

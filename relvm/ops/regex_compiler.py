@@ -115,6 +115,7 @@ def compile_pattern(pattern: str) -> np.ndarray:
     rows: list[list[int]] = []
     _emit(part, rows, pattern)
     rows.append([MATCH, 0, 0])
+    _check_length(rows, pattern)
     return np.array(rows, np.int64)
 
 
@@ -363,13 +364,17 @@ def _in_any_case(ranges: Ranges) -> Ranges:
     return (*ranges, *((point, point) for point in sorted(more)))
 
 
+def _check_length(program: list[list[int]], pattern: str) -> None:
+    if len(program) > MAX_INSTRUCTIONS:
+        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
+
+
 def _emit(part: Part, program: list[list[int]], pattern: str) -> None:
     """Append the instructions for `part` to `program`.
 
     pattern: the whole pattern, for messages.
     """
-    if len(program) > MAX_INSTRUCTIONS:
-        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
+    _check_length(program, pattern)
     match part:
         case CharacterClass(ranges, other):
             program.append([SET, len(ranges), int(other)])
@@ -392,7 +397,10 @@ def _emit(part: Part, program: list[list[int]], pattern: str) -> None:
                 program[jump][1] = len(program)
         case Quantifier(inner, least, most):
             for _ in range(least):
+                start = len(program)
                 _emit(inner, program, pattern)
+                if len(program) == start:
+                    break  # further repetitions are empty, too; nested repetitions would take exponential time
             if most is None:
                 split = _emit_split(program)
                 _emit(inner, program, pattern)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
@@ -18,10 +20,13 @@ FAR = 1 << 31
 
 
 def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
-    """Return the number of elements of `range(size)[begin:end:step]`, for every size >= 0."""
-    begin, end = (max(-FAR, min(FAR, bound)) for bound in (begin, end))
+    """Return the number of elements of the slice [begin:end:step] of an axis with `size` elements, as in Python.
+
+    A bound whose magnitude is at least FAR stands for an end of the axis.
+    """
     if isinstance(size, int):
-        return len(range(size)[begin:end:step])
+        return len(range(size)[_python_bound(begin) : _python_bound(end) : step])
+    begin, end = (max(-FAR, min(FAR, bound)) for bound in (begin, end))
     if (begin, end) == ((0, FAR) if step > 0 else (FAR, -FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
     if step < 0:  # count from the last element down to the first element that is excluded
@@ -34,6 +39,11 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     if stop == size and begin > 0 and step == 1:
         return dim_op("max", size - begin, 0)
     return dim_op("max", dim_op("floordiv", stop - start + step - 1, step), 0)
+
+
+def _python_bound(bound: int) -> int:
+    """Return `bound`, or a bound beyond every axis if the magnitude of `bound` is at least FAR."""
+    return bound if -FAR < bound < FAR else sys.maxsize if bound > 0 else -sys.maxsize
 
 
 def clamp_bound(size: AnyDim, bound: AnyDim, low: int, high: AnyDim) -> AnyDim:
@@ -63,7 +73,7 @@ def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
     dim: the size of the axis.
     """
     if isinstance(dim, int):
-        return max(0, range(dim)[begin:None:step].start) if dim else 0
+        return max(0, range(dim)[_python_bound(begin) : None : step].start) if dim else 0
     size = as_scalar(dim, I64)
     if begin >= FAR:
         return size - 1 if step < 0 else size

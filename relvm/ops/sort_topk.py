@@ -76,7 +76,8 @@ def packed_position(key: Scalar, position: Scalar) -> Scalar:
 
 def check_positions(k: KernelBuilder, op: str, size: Scalar) -> None:
     """Generate code that fails if `packed_position` cannot represent the positions of `size` elements."""
-    if constant_value(size) is None:
+    known = constant_value(size)
+    if known is None or known > _POSITIONS:
         message = f"{op}: the axis has %lld elements, expected at most {_POSITIONS}"
         k.fail(size > _POSITIONS, "SHAPE_ERROR", message, size)
 
@@ -249,7 +250,8 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
     Result: an i64 tensor of shape `shape`.
     Raises RelvmTypeError if the rank of `shape` is not that of x, or `axis` is out of range.  Raises RelvmArgumentError
     if `largest` is not a bool.  Raises RelvmShapeError if `shape` has more positions than the axis has elements, or
-    differs from x along another axis.
+    differs from x along another axis.  At run time, it may also raise RelvmShapeError if the axis has more than 2^32
+    elements.
     Source: ONNX TopK-24; NaN: numpy.sort.
 
     Examples:

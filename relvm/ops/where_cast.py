@@ -109,7 +109,7 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     x: a tensor of any dtype except str.
     to: the name of any dtype except str, such as `f32`.
     Result: a tensor with the dtype `to` and the shape of x.  If the integer dtype cannot represent a float (or NaN),
-    the result depends on the machine.
+    the result depends on the processor.
     Raises RelvmTypeError if the dtype is unknown, or x contains strings.
     Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
 

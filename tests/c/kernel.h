@@ -1,4 +1,4 @@
-/* kernel.h: builds programs of kernel bytecode for tests, piece by piece.  They may be invalid. */
+/* kernel.h: builds programs of kernel bytecode for tests, piece by piece.  The programs may be invalid. */
 #ifndef RELVM_TEST_KERNEL_H
 #define RELVM_TEST_KERNEL_H
 

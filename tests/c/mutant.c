@@ -1,5 +1,6 @@
-/* mutant.c: selects the active mutant (verifier_mutants.py): the number in RVM_MUTANT.  A test with a mutant shows its
-   first failure at once, and the system ends it if the mutant makes it endless. */
+/* mutant.c: selects the active mutant (verifier_mutants.py): the number in the environment variable RVM_MUTANT.  Output
+   is not buffered, so a reader sees the first failed check at once.  A limit of processor time ends a test that the
+   mutant makes endless. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -8,7 +9,7 @@ int rvm_mutant(void);
 
 static int number;
 
-enum { MAX_SECONDS = 4 }; /* of processor time, a multiple of what the tests need */
+enum { MAX_SECONDS = 4 }; /* of processor time; the tests need much less */
 
 __attribute__((constructor)) static void begin(void) {
   const char *text = getenv("RVM_MUTANT");

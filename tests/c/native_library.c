@@ -1,8 +1,9 @@
-/* native_library.c: a native section by hand, for test_native.c.  build_of() there has the function table. */
+/* native_library.c: the library of a native section, written by hand.  test_native.c adds the function table (build_of)
+   and calls the functions. */
 #include "native.h"
 
 static const rvm_native_api *api;
-static int32_t opened; /* number of calls of relvm_native_open of this copy of the library */
+static int32_t opened; /* how often relvm_native_open of this copy of the library was called */
 
 rvm_status relvm_native_open(const rvm_native_api *given) {
   if (given->abi_version != RVM_ABI_VERSION) return RVM_UNSUPPORTED;
@@ -33,7 +34,7 @@ rvm_status descend(rvm_machine *machine, rvm_value *r, const rvm_value *c, const
   return api->call(machine, f[4], &r[2], 1, &r[1]);
 }
 
-/* endless(x): polls for ever */
+/* endless(x): polls until a poll fails */
 rvm_status endless(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f) {
   (void)c, (void)f;
   for (;;) {

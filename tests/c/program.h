@@ -40,7 +40,7 @@ static inline uint32_t program_build(image *to) {
   IF(to, 1, 0); /* patched to jump to the end */
   CALL(to, 9, invoke, X, R(6), R(8));
   CALL(to, NONE, equal, R(1), R(2), I(1), I(2), C(where)); /* heap[2] = n */
-  CALL(to, 1, make_tuple);                                 /* not a condition */
+  CALL(to, 1, make_tuple);                                 /* a tuple, which fails as a condition */
   GOTO(to, loop - image_here(to));
   image_patch(to, loop + 2, image_here(to) - loop);
   CALL(to, 9, invoke, X, R(6), R(8));

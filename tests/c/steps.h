@@ -10,8 +10,9 @@
 enum { MAX_STOPS = 24 };
 
 typedef struct host_state {
-  int64_t stops, ends_at; /* of the debugger: number so far; the one that ends the run, or 0 */
-  int32_t skipped;        /* function whose calls are skipped, or -1 */
+  int64_t stops;   /* number of stops of the debugger so far */
+  int64_t ends_at; /* number of the stop that ends the run, or 0 */
+  int32_t skipped; /* function whose calls are skipped, or -1 */
 } host_state;
 
 static image program;

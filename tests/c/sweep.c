@@ -9,8 +9,8 @@
 #include "machine.h"
 
 enum {
-  ALL = 200,    /* allocations of a call that fail one by one; then the steps grow by a tenth */
-  CALLS = 2000, /* calls of a test that are swept; then every hundredth */
+  ALL = 200, /* each of the first ALL allocations of a call fails in turn; after them, more and more are passed over */
+  CALLS = 2000, /* the first CALLS calls of a test are swept, and every hundredth call after them */
 };
 
 static int is_sweeping, calls;

@@ -327,7 +327,7 @@ static rvm_status call_main(void *host, const rvm_value *failure, rvm_value *err
   return rvm_machine_call(machine, (int32_t)main_, tensors, 2, error);
 }
 
-/* The debugger's own calls are not observed; otherwise this would not end. */
+/* The debugger is not called in the calls that it makes itself; otherwise these would not end. */
 static void a_debugger_may_call_the_machine(void) {
   int stops = 0;
   debug(0, 0);

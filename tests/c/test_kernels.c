@@ -442,7 +442,7 @@ static void runs_without_memory_fail(void) {
   threads = 1;
 }
 
-/* A kernel of a file that never ends, in a machine with limits. */
+/* The kernel, which never ends, is loaded from a file and runs in machines with limits. */
 static void machines_limit_kernels(void) {
   image program = {0};
   loaded exe;

@@ -186,7 +186,7 @@ static void strips_have_room(void) {
   LEAVES("strip", SHORT_VIEWS(), E(load_rows, w0, IN_F32, ZERO_, ZERO_, ZERO_, ONE, 4));
   LEAVES("strip", SHORT_VIEWS(), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, ONE, w0, 4));
   LEAVES("strip", SHORT_VIEWS(), E(iota_rows, w1, ZERO_, ZERO_, ZERO_, ONE));
-  const int64_t widths[] = {0, -1, 3, 513, INT64_MAX, INT64_MIN}; /* none of these divides 512 */
+  const int64_t widths[] = {0, -1, 3, 513, INT64_MAX, INT64_MIN}; /* no positive divisors of 512 */
   for (int i = 0; i < COUNT_OF(widths); i++) {
     LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(load_rows, v0, IN_F32, ZERO_, ZERO_, ZERO_, FREE, 4));
     LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, FREE, v0, 4));
@@ -417,7 +417,7 @@ static void parallel_loops_are_whole(void) {
                E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
     FAILS_WITH(RVM_SHAPE_ERROR, "no values", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1),
                E(jump, 1), E(end));
-    /* views made outside do not exist inside; each part has its own arrays [f, g) */
+    /* Views that are made before a parallel loop do not exist in its parts; each part has its own arrays [f, g). */
     LEAVES("strip", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0),
            E(move, v0, w0, 4), E(end));
   }

@@ -1,4 +1,4 @@
-/* test_native.c: native sections: loaded from memory, checked against this machine, and called like bytecode.
+/* test_native.c: native sections: loaded from memory, checked against this computer, and called like bytecode.
 
    The library is native_library.c; its path is the first argument. */
 #include <pthread.h>
@@ -123,7 +123,7 @@ static void check_refused(const char *triple, const char *cpu, size_t size_bytes
   loaded_release(&exe);
 }
 
-static void code_for_another_machine_is_refused(void) {
+static void code_for_another_computer_is_refused(void) {
   check_refused("riscv64-linux-gnu", "", library_bytes, RVM_UNSUPPORTED,
                 "the native code was built for riscv64-linux-gnu");
   check_refused("x86_64-freebsd", "", library_bytes, RVM_UNSUPPORTED, "the native code was built for x86_64-freebsd");
@@ -144,7 +144,7 @@ static void another_abi_version_is_refused(void) {
   loaded_release(&exe);
 }
 
-/* `elsewhere` also accepts another ABI version.  Executables without native code run on every machine. */
+/* `elsewhere` also accepts another ABI version.  Executables without native code run on every computer. */
 static void another_abi_version_may_be_loaded_for_elsewhere(void) {
   const rvm_load_options options = {.trust_native = 1, .elsewhere = 1};
   rvm_value error = {0};
@@ -564,7 +564,7 @@ int main(int count, char **arguments) {
   if (count < 2) return 2;
   read_library(arguments[1]);
   CHECK_OK(rvm_register("test.host", host_function, NULL, 0, &result), result);
-  code_for_another_machine_is_refused();
+  code_for_another_computer_is_refused();
   another_abi_version_is_refused();
   another_abi_version_may_be_loaded_for_elsewhere();
   a_malformed_header_is_refused();

@@ -1,4 +1,4 @@
-/* test_objects.c: the freelists of objects: which released objects they keep, and how many. */
+/* test_objects.c: the free lists of objects: which released objects they keep, and how many. */
 #include "allocation.h"
 #include "check.h"
 #include "object_freelist.h"

@@ -69,7 +69,7 @@ static void tail_calls(void) {
   const uint32_t bound = function("bound", "x", 2);
   DO(1, make_closure, F(objects), R(0));
   TAIL_CALL(&program, by_closure, R(1), I(2));
-  const uint32_t early = function("early", "x", 2); /* before any check */
+  const uint32_t early = function("early", "x", 2); /* no check of types precedes the tail call */
   IF(&program, 0, 3 + 4);
   TAIL_CALL(&program, early, B(0));
   RETURN(0);
@@ -100,8 +100,8 @@ static void tail_calls(void) {
   end();
 }
 
-/* A call that the instrument skips returns nil, which an int register does not accept, nor that of a function that
-   returns the result. */
+/* A call that the instrument skips returns nil.  An int register does not accept nil, neither from the skipped function
+   nor from a function that returns its result. */
 static void skipped_calls(void) {
   begin();
   const uint32_t copied = function("copied", "x", 1);

@@ -147,8 +147,8 @@ static void unreachable_code_reads_anything(image *to) { RET(to, 0), RET(to, 5);
 static void endless(image *to) { GOTO(to, 0); }
 
 /* Checks a function with `count` calls, each of which writes its own register and reads that of the previous call.
-   With `branches`, every fourth call is in an if, whose state the verifier frees after it; all of them would exceed its
-   memory. */
+   With `branches`, every fourth call is in an if, after which the verifier frees the state of the if.  The states of
+   all ifs together would exceed the memory limit of the verifier. */
 static void check_long_function(uint32_t count, int branches) {
   image program = {0};
   loaded exe;
@@ -167,9 +167,9 @@ static void check_long_function(uint32_t count, int branches) {
   loaded_release(&exe);
 }
 
-/* Checks as many jumps as there are words, `forward` or backward, each with its own target, at which many registers are
-   written.  The sets of forward targets exceed the memory limit; those of the others are copied too often before
-   that. */
+/* Checks a function of many jumps, each with its own target: forward to a return, or backward to the jump itself.  The
+   function has many registers.  The states of the forward targets exceed the memory limit of the verifier; the states
+   of the backward targets are copied too often before that. */
 static void check_too_many_jumps(int forward, const char *text) {
   enum { JUMPS = 30000 };
   image program = {0};
@@ -183,7 +183,7 @@ static void check_too_many_jumps(int forward, const char *text) {
   loaded_release(&exe);
 }
 
-/* Checks loops whose heads are in the opposite order of their ends: each pass finds for one more head that register 1,
+/* Checks loops whose heads are in the opposite order of their ends: each walk finds for one more head that register 1,
    which is reset at the end, is unwritten. */
 static void check_entangled_loops(int32_t count, rvm_status expected, const char *text) {
   image program = {0};

@@ -91,7 +91,7 @@ static void *avoid_processors(void *unused) {
   return NULL;
 }
 
-/* Another thread does this, so that the other tests may use all processors. */
+/* Another thread avoids the processors, so that this thread may still use all of them. */
 static void threads_can_avoid_a_processor(void) {
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, avoid_processors, NULL) == 0);

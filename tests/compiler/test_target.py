@@ -90,7 +90,7 @@ def test_a_list_of_lacking_features_is_cut_off() -> None:
 
 def test_native_code_for_another_architecture_is_refused() -> None:
     with pytest.raises(
-        RelvmUnsupportedError, match="the native code was built for riscv64-linux-gnu, but this machine is"
+        RelvmUnsupportedError, match="the native code was built for riscv64-linux-gnu, but this computer is"
     ):
         Executable.from_bytes(edited(triple="riscv64-linux-gnu", cpu=""), trust_native=True)
 

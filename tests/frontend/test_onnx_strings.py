@@ -262,6 +262,7 @@ def matches(pattern: str, text: str) -> bool:
         (r"(?i)[^a]É", "Bé", "Aé"),
         (r"", "", "a"),
         (r"()*|(a*)*", "aaa", "b"),
+        ("(" * 20 + "".join("){1000}" for _ in range(20)) + "a", "a", "aa"),
     ],
 )
 def test_patterns(pattern: str, good: str, bad: str) -> None:
@@ -274,6 +275,12 @@ def test_patterns(pattern: str, good: str, bad: str) -> None:
 def test_patterns_that_are_refused(pattern: str) -> None:
     with pytest.raises(RelvmUnsupportedError, match="is not supported"):
         compile_pattern(pattern)
+
+
+def test_a_program_has_at_most_20000_instructions() -> None:
+    characters = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))  # an instruction each
+    with pytest.raises(RelvmUnsupportedError, match="needs more than 20000 instructions"):
+        compile_pattern(f"(a{{1000}}){{9}}[{characters}]")
 
 
 def test_a_pattern_takes_no_longer_than_the_text() -> None:

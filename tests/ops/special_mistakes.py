@@ -83,6 +83,12 @@ def region_mistakes() -> list[Mistake]:
         Mistake("grid_sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
         Mistake(
             "grid_sample",
+            (tensor("f32", "n, 3, 1, 1, 1, 1, 1"), tensor("f32", "n, 8, 5")),
+            "x has rank 7, expected at most 6",
+            attributes=linear,
+        ),
+        Mistake(
+            "grid_sample",
             (x, tensor("f32", "n, 8, 3")),
             "numbers of spatial axes and of coordinates differ: 2 and 3",
             RelvmShapeError,

@@ -28,7 +28,7 @@ def test_the_target_has_two_spellings() -> None:
 def test_native_code_for_webassembly_does_not_run_here(package: Path) -> None:
     executable = vm.build(parse_module(TEXT), "compiled", "wasm32", portable=True)
     assert executable.program.native.triple == "wasm32-wasi"
-    with pytest.raises(RelvmUnsupportedError, match="built for wasm32-wasi, but this machine is"):
+    with pytest.raises(RelvmUnsupportedError, match="built for wasm32-wasi, but this computer is"):
         vm.VirtualMachine(executable)
     assert vm.VirtualMachine(executable.portable)["main"](np.ones(2, np.float32)).numpy().tolist() == [2, 2]
 

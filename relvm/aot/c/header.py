@@ -20,11 +20,17 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     """
     name = config.name
     is_packed = config.interface == "packed"
-    parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
+    parts = [
+        f"/* {name}.h: the interface of a model.  Outputs, and inputs that are updated, must not overlap any other\n"
+        "   input or output. */",
+        *_guard(name),
+    ]
     has_externs = bool(module.externs) and config.runtime == "bare"
     parts.append('#include "relvm_views.h"' if is_packed or has_externs else "#include <stdint.h>")
     parts += (
-        ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.caller_provides_pools else []
+        ['/* An allocator for workspaces.  Its use is optional. */\n#include "relvm_stack.h"']
+        if config.caller_provides_pools
+        else []
     )
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif')
     parts.append(_sizes(metadata, constants_bytes))
@@ -34,7 +40,8 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
         parts += [*([] if has_externs else [_status_codes()]), _struct("inputs", module.inputs, module, config)]
         parts += [_struct("outputs", module.outputs, module, config)]
         parts += [_workspaces(config)] if config.caller_provides_pools else []
-        parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
+        what = "/* Runs the model.  Returns RVM_OK, or the status of the error that ended the run. */"
+        parts += [f"{what}\n{run_signature(config)};", _descriptor(name)]
     if has_externs:
         parts.append(_externs(module, Names(name)))
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
@@ -69,7 +76,7 @@ def _guard(name: str) -> list[str]:
 
 def _sizes(metadata: Metadata, constants_bytes: int) -> str:
     upper = metadata.mod_name.upper()
-    lines = ["/* Bytes that a run needs besides inputs and outputs, and the constants. */"]
+    lines = ["/* Sizes in bytes: of each memory pool for intermediate tensors, and of all constants. */"]
     lines += [f"#define {upper}_{pool.name.upper()}_BYTES {pool.shape[0]}" for pool in metadata.pools]
     return "\n".join([*lines, f"#define {upper}_CONSTANTS_BYTES {constants_bytes}"])
 
@@ -96,7 +103,7 @@ def _struct(what: str, ports: tuple[Port, ...], module: LoweredModule, config: A
 
 
 def _workspaces(config: AotConfig) -> str:
-    lines = [f"/* Memory of {config.base_alignment} bytes alignment that nothing else uses during a run. */"]
+    lines = [f"/* The memory pools of a run, aligned to {config.base_alignment} bytes. */"]
     lines.append(f"struct {config.name}_workspaces {{")
     lines += [f"  void *{pool.name};" for pool in config.pools]
     return "\n".join([*lines, "};"])
@@ -105,7 +112,8 @@ def _workspaces(config: AotConfig) -> str:
 def _descriptor(name: str) -> str:
     return (
         "#ifndef RELVM_AOT_MODEL\n#define RELVM_AOT_MODEL\n"
-        "/* A model for callers who do not know its types: run takes its structs. */\n"
+        "/* A model for callers that do not know its structs.  The arguments of `run` point to these structs.\n"
+        "   `inputs` and `outputs` are the numbers of their members. */\n"
         "struct relvm_aot_model {\n"
         "  const char *name;\n"
         "  int32_t (*run)(const void *inputs, const void *outputs, const void *workspaces);\n"
@@ -117,9 +125,10 @@ def _descriptor(name: str) -> str:
 def _externs(module: LoweredModule, names: Names) -> str:
     """Return the declarations of the C functions that the user provides."""
     lines = [
-        "/* Functions that you provide, with the signature of packed functions.  `self` is 0.  The arguments are valid",
-        "   during the call.  On success, a function stores a value or NIL in *result.  The export copies a tensor",
-        "   right after the call.  On failure, the function returns another status than RVM_OK. */",
+        "/* Functions that the user of the export defines.  `self` is NULL.  The arguments are valid during the call.",
+        "   On success, a function stores a value in *result, or leaves it NIL.  The function keeps the ownership of a",
+        "   tensor in *result, whose elements the export copies directly after the call.  On failure, the function",
+        "   returns another status than RVM_OK. */",
     ]
     for extern in module.externs:
         lines.append(f"{extern_prototype(names.extern(extern))} /* {c_comment(extern)} */")
@@ -133,28 +142,32 @@ def _status_codes() -> str:
 
 def _arguments(metadata: Metadata, config: AotConfig) -> str:
     """Return the C comment that lists the arguments of a packed entry point."""
-    lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
+    lines = [
+        "/* Runs the model.  Returns RVM_OK, or the status of the error that ended the run.  The arguments are",
+        "   compact, row-major tensors:",
+    ]
     listed: list[tuple[str, TensorInfo]] = [
         ("input that is updated" if info.is_updated else "input", info) for info in metadata.inputs
     ]
     listed += [("output", info) for info in metadata.outputs]
     if config.caller_provides_pools:
-        listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]
+        listed += [(f"memory pool (aligned to {metadata.alignment} bytes)", info) for info in metadata.pools]
     for number, (what, info) in enumerate(listed):
         shape = ", ".join(map(str, info.shape))
         lines.append(f"     {number}: {what} {c_comment(f'{info.name}, {info.dtype}[{shape}]')}")
     lines += [f"   {c_comment(size.name)} is {range_text(size.least, size.most)}." for size in metadata.sizes]
-    lines.append("   result is left NIL; self is not looked at. */")
+    lines.append("   On success, *result is NIL.  `self` is ignored. */")
     return "\n".join(lines)
 
 
 def _packed_descriptor(name: str) -> str:
     return (
         "#ifndef RELVM_AOT_PACKED_MODEL\n#define RELVM_AOT_PACKED_MODEL\n"
-        "/* A model for callers who do not know its types. */\n"
+        "/* A model for callers that do not know its arguments. */\n"
         "struct relvm_aot_packed_model {\n"
         "  const char *name;\n"
         "  rvm_packed_function run;\n"
-        "  int32_t inputs;\n  int32_t outputs;\n  int32_t pools; /* that the caller gives */\n};\n#endif\n"
+        "  int32_t inputs;\n  int32_t outputs;\n"
+        "  int32_t pools; /* memory pools that the caller provides */\n};\n#endif\n"
         f"extern const struct relvm_aot_packed_model {name}_model;"
     )

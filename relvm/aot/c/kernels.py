@@ -22,7 +22,7 @@ from relvm.ir.loop_ir import (
 )
 from relvm.ir.symbolic import DimVar
 from relvm.kernels.kernel import Kernel
-from relvm.quoting import c_comment
+from relvm.quoting import c_comment_lines
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
@@ -35,7 +35,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
     unused = [f"  (void){name};" for name in named if name not in body.used]
     end = ["  return RVM_OK;"] if can_fail(kernel) else []
     head = f"{plain_signature(kernel, symbol)} {{"
-    return "\n".join([f"/* {c_comment(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
+    return "\n".join([f"/* {c_comment_lines(kernel.comment)} */", head, *unused, *body.lines, *end, "}"])
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:

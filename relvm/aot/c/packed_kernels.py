@@ -26,7 +26,7 @@ static struct {{
 }};"""
 
 _CALL = """\
-/* A kernel by its number, as `relvm_open` found it. */
+/* Calls the kernel with this number, or the function of the host that replaces it (`relvm_open`). */
 static rvm_status call_packed(int32_t number, const rvm_value *arguments, int32_t count, rvm_value *result) {
   return packed[number].function(packed[number].self, arguments, count, result);
 }"""
@@ -122,7 +122,7 @@ def print_library(config: AotConfig) -> str:
 
 
 _IS_EXTERN_RESULT = """\
-/* Whether a function returned a compact tensor of this dtype and shape. */
+/* Returns whether the result of a function of the host is a compact tensor of this dtype and shape. */
 static inline int32_t is_extern_result(const rvm_value *value, int32_t dtype, int32_t rank, const int64_t *shape) {
   if (!rvm_are_plain(value, 1) || value->as.tensor->dtype != dtype || value->as.tensor->dl.ndim != rank) return 0;
   for (int32_t axis = 0; axis < rank; axis++)
@@ -131,7 +131,7 @@ static inline int32_t is_extern_result(const rvm_value *value, int32_t dtype, in
 }"""
 
 _CALL_EXTERN = """\
-/* Calls the function that the host has registered under `name`. */
+/* Calls the packed function that the host has registered under `name`. */
 static rvm_status call_extern(const char *name, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_packed_function function;
   void *self;

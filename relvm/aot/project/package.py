@@ -27,7 +27,8 @@ _BAUD = 115200
 _MAX_NAME = {"arduino": 63, "platformio": 50}  # maximum length of the name of a library, in characters
 
 _SKETCH = """\
-/* Runs the model {name} once on given inputs, and reports over the serial port whether the outputs are right. */
+/* A self-test: runs the model {name} once on the inputs below, and reports over the serial port whether the outputs are
+   correct. */
 #include <Arduino.h>
 #include <float.h>
 #include <math.h>
@@ -35,7 +36,8 @@ _SKETCH = """\
 
 #include <{name}.h>{stack}
 
-/* The tolerance, relative to the largest magnitude of the expected values, and to 1 at least. */
+/* An output passes if no value differs from the expected value by more than RELVM_TOLERANCE times the largest finite
+   magnitude of the expected values.  Magnitudes less than 1 count as 1. */
 #ifndef RELVM_TOLERANCE
 #define RELVM_TOLERANCE 1e-5
 #endif
@@ -65,7 +67,7 @@ static int report(const char *name, long count, int is_same, double largest, dou
   return !is_same && !(worst <= RELVM_TOLERANCE * largest);
 }}
 
-/* Returns the number of wrong outputs, or 100 if the run fails, or 101 if the pools do not fit in their memory. */
+/* Returns the number of wrong outputs, or 100 if the run fails, or 101 if the memory for the pools is too small. */
 static int self_test() {{
   int failures = 0;
   const unsigned long start = micros();

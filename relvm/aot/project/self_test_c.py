@@ -23,8 +23,8 @@ _HEAD = """\
 """
 
 _COMPARE = """\
-/* An output passes whose values differ from those wanted by no more than this times the largest magnitude among them,
-   and times 1 at least. */
+/* An output passes if no value differs from the expected value by more than RELVM_TOLERANCE times the largest finite
+   magnitude of the expected values.  Magnitudes less than 1 count as 1. */
 #ifndef RELVM_TOLERANCE
 #define RELVM_TOLERANCE 0.0
 #endif

@@ -56,7 +56,7 @@ from relvm.ir.scalar_ops import SIGNS
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size, var_dim
 from relvm.kernels.bounding_inputs import bounding_inputs
 from relvm.kernels.kernel import Kernel
-from relvm.quoting import c_comment, c_string
+from relvm.quoting import c_comment_lines, c_string
 from relvm.tables import MICRO_KERNELS, micro_kernel_arguments
 
 _ALIGNMENT = 64  # of arrays
@@ -100,7 +100,8 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     lines += _checks(kernel, sizes, "self" in body.used)
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
-    printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
+    comment = f"/* {c_comment_lines(kernel.comment)} */".split("\n")
+    printed = [*_without_source(comment), *body.parts, *_without_source(lines)]
     end = ["  return RVM_OK;", "}", *entry]
     return [*printed, *body.lines_with_sources(), *_without_source(end)]
 

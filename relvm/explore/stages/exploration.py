@@ -310,11 +310,12 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
     for kernel in lir.kernels:
         origins = called.get(kernel.name, ())
         by_statement = statement_origins(kernel)
-        for text, source in kernel_lines(kernel, kernel_symbol(kernel.name)):
+        comment_lines = kernel.comment.count("\n") + 1
+        for number, (text, source) in enumerate(kernel_lines(kernel, kernel_symbol(kernel.name))):
             if source is not None:
                 yield Line(text, by_statement.get(source, origins))
             else:
-                yield Line(text, origins if text.startswith(("/*", "rvm_status")) else ())
+                yield Line(text, origins if number < comment_lines or text.startswith("rvm_status") else ())
         yield Line("")
     if with_routines:
         yield from _routine_c_lines(lir)

@@ -26,7 +26,7 @@ _MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
 _LANES, _ROWS = kernel_constant("TILE_STEP"), kernel_constant("COLUMN_ROWS")
 _SLACK = kernel_constant("TAP_STEP")
 _MAX_TAPS = kernel_constant("PLANE_TAPS")
-_SUMS = 4096  # number of elements of the sums of whole planes that are computed together
+_SUMS = 4096  # maximum number of sums that are computed together, for one or more whole planes
 
 
 class _BlockLayout:

@@ -34,7 +34,7 @@ from relvm.tables import kernel_constant
 FILTERS = 8 * ROWS  # filters that a thread computes together
 _MAX_DEPTH = kernel_constant("MAX_OFFSETS")
 _MAX_COPY = 32768  # elements of the copy, so that it fits the C stack and the L2 cache
-_MAX_POSITIONS = 2048  # output positions of a block, about: more blocks occupy more threads
+_MAX_POSITIONS = 2048  # output positions of a block, at most: with more blocks, more threads have work
 _MIN_COLUMNS = 16  # output positions of a line that the copy must have room for
 _WIDTH = WIDTHS[0]
 _ZERO = Literal(0, I64)

@@ -28,8 +28,8 @@ _MEMORY = 10  # bytes that are read in a cycle from memory behind the L2 cache
 def is_window_product_faster(x: Shape, w: Shape, out: Shape, window: Window) -> bool:
     """Return whether `multiply_windows` takes less time than the operator `conv` for a convolution with groups=1.
 
-    If spatial sizes are unknown, the times are estimated for large images, and `multiply_windows` must be faster by a
-    margin (_TOLERANCE).
+    If spatial sizes are unknown, the times are estimated for large images, and `multiply_windows` may take longer by
+    the factor _TOLERANCE.
 
     x, w, out: the shapes of the input, of the weights, which are known, and of the result.
     """

@@ -1,8 +1,9 @@
 """Loop nest of matrix products, blocked for registers and caches.  Convolutions use it, too.
 
-The right matrix is processed in panels of columns.  A panel is either packed at compile time, or copied at run time so
-that its elements are contiguous.  For each panel, tiles of ROWS rows of the result are accumulated in registers
-(csrc/codegen/gemm_f32.h).  The order of additions is the same as in a simple loop over the depth (the summed axis).
+The right matrix is processed in panels of columns.  A panel is packed at compile time, copied at run time so that its
+elements are contiguous, or read in place (`Prepacked`, `PackOnTheFly`, `RowMajor`).  For each panel, tiles of ROWS rows
+of the result are accumulated in registers (csrc/codegen/gemm_f32.h).  The order of additions is the same as in a simple
+loop over the depth (the summed axis).
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 

@@ -165,8 +165,8 @@ def _numpy_steps(op, x, starts, lengths, direction, chosen, cell: Cell) -> tuple
             for t in reversed(range(length)) if backwards else range(length):
                 states = cell(parts[number][t, n], states, number, chosen[number])
                 y[t, number, n] = states[0]
-            for forget_gate, state in zip(last, states, strict=True):
-                forget_gate[number, n] = state
+            for final, state in zip(last, states, strict=True):
+                final[number, n] = state
     return (y, *last)
 
 

@@ -117,7 +117,7 @@ class SequenceBatch:
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
         """Generate code that multiplies a matrix by columns of the recurrent weights `r`, one tile at a time.
 
-        All tiles have full width: the last tile can overlap the previous one.
+        The width of each tile is a multiple of _STEP.  The last tile can therefore overlap the previous one.
 
         count: the number of sequences of the batch, which is the number of rows of the matrix.
         left: the buffer of the matrix.
@@ -247,7 +247,7 @@ def generate_steps(
     with k.branch(batch <= _ROWS):
         generator.write_single_batch(counts)
     with k.branch(batch > _ROWS):
-        generator.write_all_batches(counts[1:])  # a remainder of one sequence is avoided
+        generator.write_all_batches(counts[1:])  # each batch has at least two sequences
 
 
 def _batch_sizes(sequences: object) -> range:

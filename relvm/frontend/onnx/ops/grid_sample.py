@@ -17,7 +17,7 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic
 
 @converts("GridSample")
 def _grid_sample(node: OnnxNode) -> Expr:
-    """Samples x at grid coordinates from -1 to 1.
+    """Samples x, which has at most 4 spatial axes, at grid coordinates from -1 to 1.
 
     If align_corners is set, -1 and 1 are the centers of the outermost elements, otherwise their outer edges.
     """
