@@ -3,26 +3,33 @@
 The models of torchvision and transformers have random weights.  relvm runs what from_torch imports, compiled, and
 inductor what torch.compile returns.  All run on one core, in one process and by turns, on the same tensors of PyTorch.
 A time is the least of several calls.  The results are compared first.  This needs torch, torchvision and transformers.
+
+With --onnx, the models of torchvision are exported as ONNX files, which relvm, ONNX Runtime and OpenVINO run instead.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
-import sys
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
+import numpy as np
 import torch
 
+from benchmarks.models.engines import onnxruntime_runner, openvino_runner
 from benchmarks.turns import least_times
 from relvm import vm
+from relvm.frontend.onnx import from_onnx
 from relvm.frontend.torch import from_torch
 
 _SECONDS = 3.0  # for each model and each of the three
@@ -139,13 +146,24 @@ def example(name: str, batch: int, *, small: bool = False) -> Example:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure PyTorch models on one core.")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="names of models; all of them by default")
+    parser.add_argument("--onnx", action="store_true", help="compare ONNX files of the models of torchvision")
+    options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    chosen = sys.argv[1:] or list(MODELS)
+    if options.onnx:
+        _compare_files(options.models or _VISION)
+    else:
+        _compare_modules(options.models or MODELS)
+
+
+def _compare_modules(names: Iterable[str]) -> None:
+    """Print the times of the modules, as `from_torch` imports them, beside eager mode and inductor."""
     print("| model | eager, ms | inductor, ms | relvm, ms | relvm / eager | relvm / inductor |")
     print("|---|---|---|---|---|---|")
     ratios = []
-    for name in chosen:
+    for name in names:
         module, args = example(name, 1)
         with torch.no_grad():
             machine = vm.VirtualMachine(vm.build(from_torch(module, args), "compiled"), num_threads=1)
@@ -162,6 +180,32 @@ def main() -> None:
         print(f"| {name} | {' | '.join(row)} | {ratios[-1][0]:.2f} | {ratios[-1][1]:.2f} |", flush=True)
     means = (math.exp(sum(map(math.log, each)) / len(each)) for each in zip(*ratios, strict=True))
     print("| geometric mean | | | " + "".join(f"| {mean:.2f} " for mean in means) + "|")
+
+
+def _compare_files(names: Iterable[str]) -> None:
+    """Print the times of the models as ONNX files, beside ONNX Runtime and OpenVINO."""
+    print("| model | onnxruntime, ms | openvino, ms | relvm, ms | relvm / the faster |")
+    print("|---|---|---|---|---|")
+    ratios = []
+    for name in names:
+        module, args = example(name, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            torch.onnx.export(module, args, str(path), dynamo=False, input_names=["x"])
+            case = {"x": args[0].numpy()}
+            machine = vm.VirtualMachine(vm.build(from_onnx(path), "compiled"), num_threads=1)
+            runners = onnxruntime_runner(path, 1), openvino_runner(path, 1)
+            calls = [*(partial(run, case) for run in runners), partial(machine["main"], case["x"])]
+            expected = module(*args).detach().numpy()
+            for call in calls:
+                result = call()
+                found = result[0] if isinstance(result, list) else result
+                np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-3, atol=1e-3)
+            *peers, own = least_times(calls, _SECONDS)
+        ratios.append(own / min(peers))
+        row = (f"{seconds * 1e3:.4g}" for seconds in (*peers, own))
+        print(f"| {name} | {' | '.join(row)} | {ratios[-1]:.2f} |", flush=True)
+    print(f"| geometric mean | | | | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} |")
 
 
 if __name__ == "__main__":
