@@ -307,13 +307,38 @@ def test_order_statistics_of_any_size() -> None:
 
 
 @pytest.mark.parametrize("align", [False, True])
-def test_cubic_samples_at_the_border(align: bool) -> None:
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_samples_outside_an_image(mode: str, padding: str, align: bool) -> None:
     def sampled(x: Any, grid: Any) -> Any:
-        return torch.nn.functional.grid_sample(x, grid, "bicubic", "border", align_corners=align)
+        return torch.nn.functional.grid_sample(x, grid, mode, padding, align_corners=align)
 
-    x, grid = torch.randn(1, 2, 4, 5), torch.cat([torch.randn(1, 40, 1, 2) * 1.5, torch.full((1, 1, 1, 2), 1e9)], 1)
+    x, grid = torch.randn(1, 2, 4, 5), torch.randn(1, 60, 1, 2) * 3
+    far = 33.0 if padding == "reflection" else 1e9
+    halfway = -1.6 if not align else -1.25  # between two mirrored elements
+    grid[0, :5, 0, 0] = torch.tensor([np.nan, np.inf, -np.inf, far, halfway])
     found = run(from_torch(sampled, (x, grid)), x, grid)[0]
     np.testing.assert_allclose(found, sampled(x, grid), rtol=1e-4, atol=1e-5)
+
+
+def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:
+    def norms(x: Any) -> tuple[Any, ...]:
+        return tuple(torch.linalg.vector_norm(x, order, dim=1) for order in (3, 2, -1.5, 0))
+
+    x = torch.tensor([[1e30], [-2.0], [0.0]])
+    for found, expected in zip(run(from_torch(norms, (x,)), x), norms(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_size_that_a_condition_excludes_is_refused() -> None:
+    def doubled(x: Any) -> Any:
+        return x * 2 if x.shape[0] % 3 == 0 or x.shape[0] == 7 else x
+
+    imported = from_torch(doubled, (torch.zeros(5),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    np.testing.assert_array_equal(run(imported, torch.ones(4))[0], np.ones(4))
+    for size, condition in ((6, r"% 3\) != 0"), (7, "!= 7")):
+        with pytest.raises(RelvmShapeError, match=condition):
+            run(imported, torch.ones(size))
 
 
 def test_frequencies_of_spectra() -> None:

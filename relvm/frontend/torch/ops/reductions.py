@@ -238,7 +238,10 @@ def _linalg_vector_norm(
     node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Expr:
     x = node.wide(node.cast(self, node.out_dtype()))
-    return vector_norm(node, x, ord, axes_of(dim, len(shape_of(x))), keepdim)
+    axes = axes_of(dim, len(shape_of(x)))
+    if ord != 0 and all(shape_of(x)[axis] == 1 for axis in axes):  # no power, which could overflow
+        ord = 1
+    return vector_norm(node, x, ord, axes, keepdim)
 
 
 @converts("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype")

@@ -510,14 +510,23 @@ _CUBIC_BORDER = 3  # the number of elements outside the image that the taps of c
 _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 
+def _reflected(node: Node, position: Expr, extent: Expr, align_corners: bool) -> Expr:
+    """Return positions along an axis, mirrored at both ends of the axis as often as needed."""
+    if align_corners:
+        low, period = 0.0, node.emit(ops.multiply(ops.subtract(extent, 1.0), 2.0))
+    else:
+        low, period = -0.5, node.emit(ops.multiply(extent, 2.0))
+    distance = node.emit(ops.abs(ops.subtract(position, low)))
+    phase = node.emit(ops.subtract(distance, ops.multiply(ops.floor(ops.divide(distance, period)), period)))
+    return node.emit(ops.add(ops.minimum(phase, ops.subtract(period, phase)), low))
+
+
 @converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def _grid_sampler(
     node: Node, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
     """Samples at the coordinates in the grid, which are in [-1, 1], the last axis first."""
     mode, padding = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
-    if mode == "cubic" and padding == "reflection":
-        raise RelvmUnsupportedError("cubic interpolation with the padding reflection is not supported")
     x, points = node.wide(input), node.wide(grid)
     spatial = shape_of(x)[2:]
     has_border = mode == "cubic" and padding == "border"  # PyTorch moves each tap into the image, relvm the position
@@ -528,16 +537,24 @@ def _grid_sampler(
         extent = node.number(size, points.known_element_type)
         shifted = ops.add(coordinate, 1.0)
         if align_corners:
-            position = ops.multiply(ops.multiply(shifted, 0.5), ops.subtract(extent, 1.0))
+            position = node.emit(ops.multiply(shifted, ops.multiply(ops.subtract(extent, 1.0), 0.5)))
         else:
-            position = ops.multiply(ops.subtract(ops.multiply(shifted, extent), 1.0), 0.5)
+            position = node.emit(ops.subtract(ops.multiply(shifted, ops.multiply(extent, 0.5)), 0.5))
         if has_border:  # all taps of a position outside [-2, extent] are the same element
             nearest = ops.minimum(ops.maximum(position, -2.0), extent)
-            position = ops.add(nearest, float(_CUBIC_BORDER))
+            unknown = ops.multiply(position, 0.0)  # NaN at positions that are infinite or NaN, as in PyTorch
+            position = ops.add(ops.add(nearest, float(_CUBIC_BORDER)), unknown)
+        elif mode != "cubic" and padding != "zeros":  # PyTorch moves positions into the image before it rounds them
+            if padding == "reflection":
+                position = _reflected(node, position, extent, align_corners)
+            last = ops.minimum(position, ops.subtract(extent, 1.0))
+            position = ops.where(ops.greater(position, 0.0), last, 0.0)  # NaN becomes 0
         parts.append(position)
     if has_border:
         pads = (0, 0, *(_CUBIC_BORDER for _ in spatial)) * 2
         x, padding = node.emit(ops.pad(x, pads=pads, mode="edge")), "zeros"
+    elif mode != "cubic" and padding == "reflection":
+        padding = "border"
     places = node.emit(ops.concat(*(node.emit(part) for part in parts), axis=len(shape_of(points)) - 1))
     return ops.grid_sample(x, places, mode=mode, padding=padding, align_corners=bool(align_corners))
 
