@@ -5,6 +5,7 @@ Run them with `pytest -q tests/frontend/test_torch_traced.py` where PyTorch is i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -319,6 +320,18 @@ def test_samples_outside_an_image(mode: str, padding: str, align: bool) -> None:
     grid[0, :5, 0, 0] = torch.tensor([np.nan, np.inf, -np.inf, far, halfway])
     found = run(from_torch(sampled, (x, grid)), x, grid)[0]
     np.testing.assert_allclose(found, sampled(x, grid), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes_are_resampled_as_in_eager_mode(mode: str, antialias: bool) -> None:
+    def resampled(x: Any) -> tuple[Any, ...]:
+        resize = partial(torch.nn.functional.interpolate, x, mode=mode, antialias=antialias)
+        return resize((5, 30)), resize((19, 23), align_corners=True), resize(scale_factor=(0.6, 1.7)), resize((12, 16))
+
+    x = torch.randint(0, 256, (2, 3, 12, 16), dtype=torch.uint8)
+    for found, expected in zip(run(from_torch(resampled, (x,)), x), resampled(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:

@@ -34,6 +34,8 @@ _RELATIONS: dict[type, str] = {ast.Eq: "Eq", ast.NotEq: "Ne", ast.Lt: "StrictLes
 _RELATIONS |= {ast.Gt: "StrictGreaterThan", ast.GtE: "GreaterThan"}
 _SMALLEST_CHECKED = 2
 _LIMIT = 1 << 32  # of numbers in conditions
+# Exceptions for conditions that are ignored.
+_UNKNOWN = (ComplexDimError, MemoryError, RecursionError, RelvmUnsupportedError, SyntaxError, ValueError)
 
 
 def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | None:
@@ -53,7 +55,7 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
                 one, other = _size(left, size_of), _size(right, size_of)
             case _:
                 return None
-    except (ComplexDimError, MemoryError, RecursionError, RelvmUnsupportedError, SyntaxError, ValueError):
+    except _UNKNOWN:
         return None
     match relation:
         case ast.Eq():
@@ -91,7 +93,7 @@ def value_of_guard(text: str, size_of: SizeOf, call: Callable[[str, list[Expr]],
                 return _value(body, size_of, call)
             case ast.Compare(ops=[ast.Eq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) if _has_floats(body):
                 return _value(body, size_of, call)
-    except (ComplexDimError, MemoryError, RecursionError, RelvmTypeError, RelvmUnsupportedError, SyntaxError, ValueError):
+    except (*_UNKNOWN, RelvmTypeError):
         pass
     return None
 
