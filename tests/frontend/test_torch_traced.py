@@ -24,6 +24,17 @@ def run(module: Any, *args: Any) -> list[np.ndarray]:
     return [each.numpy() for each in (result if isinstance(result, list | tuple) else (result,))]
 
 
+class _Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
 def test_a_module_with_a_dynamic_batch() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     batch = torch.export.Dim("batch", max=16)
@@ -332,6 +343,66 @@ def test_images_of_bytes_are_resampled_as_in_eager_mode(mode: str, antialias: bo
     x = torch.randint(0, 256, (2, 3, 12, 16), dtype=torch.uint8)
     for found, expected in zip(run(from_torch(resampled, (x,)), x), resampled(x), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
+def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
+    torchvision = pytest.importorskip("torchvision")
+    convolve = torchvision.ops.DeformConv2d(4, 6, (3, 2), stride, (1, 0), dilation=(1, 2), groups=groups)
+
+    def convolved(x: Any, offset: Any, mask: Any) -> tuple[Any, ...]:
+        return convolve(x, offset, mask), convolve(x, offset)
+
+    x, size = torch.randn(2, 4, 7, 8), (7, 6) if stride == 1 else (4, 3)
+    offset, mask = (torch.randn(2, offset_groups * count, *size) * 2 for count in (12, 6))
+    results = run(from_torch(convolved, (x, offset, mask)), x, offset, mask)
+    for found, expected in zip(results, convolved(x, offset, mask), strict=True):
+        np.testing.assert_allclose(found, expected.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_results_that_are_stored_in_arguments() -> None:
+    def stored(a: Any, b: Any) -> tuple[Any, ...]:
+        total, empty, rows = torch.empty(3), torch.empty(0), torch.zeros(2, 3)
+        largest, places, flags = torch.empty(3), torch.empty(3, dtype=torch.int64), torch.empty(3, dtype=torch.bool)
+        torch.add(a, b, alpha=2, out=total)
+        torch.exp(total, out=empty)
+        torch.div(a, b, rounding_mode="floor", out=rows[1])
+        torch.max(torch.outer(a, b), 1, out=(largest, places))
+        torch.gt(a, b, out=flags)
+        return total, empty, rows, largest, places, flags
+
+    a, b = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 4.0, -1.0])
+    program = torch.export.export(_Function(stored), (a, b), strict=False)
+    assert "max.dim_max" in str(program.graph)
+    for decompose in (True, False):
+        for found, expected in zip(run(from_torch(program, decompose=decompose), a, b), stored(a, b), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_result_that_does_not_fit_the_argument_in_which_it_is_stored() -> None:
+    def stored(a: Any) -> Any:
+        out = torch.zeros(4)
+        torch.add(a, 1, out=out)
+        return out
+
+    program = torch.export.export(_Function(stored), (torch.ones(3),), strict=False)
+    with pytest.raises(RelvmUnsupportedError, match=r"add.*shape \[3\] that is stored in .*shape \[4\]"):
+        from_torch(program, decompose=False)
+
+
+def test_operators_on_lists_of_tensors() -> None:
+    def updated(a: Any, b: Any) -> list[Any]:
+        weights, steps = [a.clone(), b.clone()], [a * 2, b * 3]
+        torch._foreach_mul_(weights, 0.9)
+        torch._foreach_addcdiv_(weights, steps, torch._foreach_add(torch._foreach_sqrt(steps), 1.0), value=-0.1)
+        torch._foreach_clamp_max_(weights, 0.7)
+        return [*weights, *torch._foreach_norm(steps), *torch._foreach_lerp(weights, steps, [0.25, 0.5])]
+
+    a, b = torch.rand(3), torch.rand(2, 2)
+    program = torch.export.export(_Function(updated), (a, b), strict=False)
+    for decompose in (True, False):
+        for found, expected in zip(run(from_torch(program, decompose=decompose), a, b), updated(a, b), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:

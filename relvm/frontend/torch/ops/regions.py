@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
+from relvm.frontend.common.deformable_convolution import deformable_convolution
 from relvm.frontend.torch.ops.indexing import flat_positions
 from relvm.frontend.torch.ops.shapes import selected, sliced
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
@@ -61,3 +62,39 @@ def _roi_pool(
     """Computes only the first result, the largest elements.  The package torchvision defines this operator."""
     size = (known_int(pooled_height, "pooled_height"), known_int(pooled_width, "pooled_width"))
     return ops.roi_max_pool(*_regions(node, input, rois), size=size, scale=float(spatial_scale)), None
+
+
+@converts("torchvision.deform_conv2d.default")
+def _deform_conv2d(
+    node: Node,
+    input: Expr,
+    weight: Expr,
+    offset: Expr,
+    mask: Expr,
+    bias: Expr,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    groups: int,
+    offset_groups: int,
+    use_mask: bool,
+) -> Expr:
+    """Needs a number of channels that is known when the program is imported."""
+    known_int(shape_of(input)[1], "the number of channels")
+    x, filters, offsets, factors, start = (node.emit(node.wide(each)) for each in (input, weight, offset, mask, bias))
+    result = deformable_convolution(
+        node.emit,
+        x,
+        filters,
+        offsets,
+        factors if use_mask else None,
+        strides=(stride_h, stride_w),
+        dilations=(dilation_h, dilation_w),
+        pads=(pad_h, pad_w),
+        groups=groups,
+        offset_groups=offset_groups,
+    )
+    return ops.add(result, node.reshaped(start, (shape_of(start)[0], 1, 1)))
