@@ -405,6 +405,19 @@ def test_operators_on_lists_of_tensors() -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_products_of_complex_numbers() -> None:
+    def products(x: Any) -> tuple[Any, ...]:
+        z = torch.view_as_complex(x)
+        found = (z.prod(), z.prod(1), z.prod(0, keepdim=True), z.cumprod(1), z[0, 0].prod(), z[:, :0].prod(1))
+        return (*map(torch.view_as_real, found), torch.view_as_real(x[..., 0].prod(0, dtype=torch.complex64)))
+
+    rows = torch.export.Dim("rows", max=9)
+    imported = from_torch(products, (torch.zeros(3, 4, 2),), dynamic_shapes=({0: rows},))
+    x = torch.randn(5, 4, 2)
+    for found, expected in zip(run(imported, x), products(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:
     def norms(x: Any) -> tuple[Any, ...]:
         return tuple(torch.linalg.vector_norm(x, order, dim=1) for order in (3, 2, -1.5, 0))

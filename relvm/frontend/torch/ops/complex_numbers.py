@@ -12,6 +12,7 @@ from relvm.errors import RelvmFormatError
 from relvm.frontend.common import complex_math
 from relvm.frontend.common.complex_math import Complex
 from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
+from relvm.frontend.common.kernel_parts import buffer, loops
 from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
 from relvm.frontend.torch.ops.creation import converted
 from relvm.frontend.torch.ops.products import einsum, matmul
@@ -27,7 +28,11 @@ from relvm.frontend.torch.registry import (
 )
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.loop_ir import Literal as Number
 from relvm.ir.symbolic import product
+from relvm.ir.types import TensorType
+from relvm.kernels.kernel_builder import KernelBuilder
 
 # ---- operators that treat both parts alike ----
 
@@ -349,6 +354,70 @@ def _einsum(node: Node, equation: str, tensors: Sequence[Any], *, path: Any = No
 
 
 # ---- sizes and reductions ----
+
+
+def _running_products(name: str, x: TensorType, *, only_last: bool) -> KernelDef:
+    """Return a kernel for the products of complex numbers along the middle one of three axes.
+
+    x: the type of each part of the argument, of dtype f64.
+    only_last: whether the results are the products of all numbers, otherwise those up to each number.
+    """
+    k = KernelBuilder()
+    parts = [buffer(part, x) for part in ("real", "imaginary")]
+    first, count, last = parts[0].shape
+    shape = TensorType(F64, (first, last) if only_last else (first, count, last))
+    outs = [buffer(f"{part.name}_out", shape, is_output=True) for part in parts]
+    with loops(k, (first, last)) as (i, j):
+        totals = [k.variable("total", Number(value, F64)) for value in (1.0, 0.0)]
+        with loops(k, (count,)) as (at,):
+            (a, b), (c, d) = (k.let("a", totals[0]), k.let("b", totals[1])), (part[i, at, j] for part in parts)
+            k.assign(totals[0], a * c - b * d)
+            k.assign(totals[1], a * d + b * c)
+            if not only_last:
+                for out, total in zip(outs, totals, strict=True):
+                    k.store(out, (i, at, j), total)
+        if only_last:
+            for out, total in zip(outs, totals, strict=True):
+                k.store(out, (i, j), total)
+    return KernelDef(name, tuple(parts), tuple(outs), k.finish())
+
+
+def _products_along(node: Node, x: Any, axis: int, *, only_last: bool) -> Complex:
+    """Return the products along an axis, without this axis if `only_last` is true.   x: a tensor of rank >= 1."""
+    parts = _wide(node, x)
+    shape = shape_of(parts[0])
+    before, after = shape[:axis], shape[axis + 1 :]
+    flat = [node.reshaped(part, (product(before), shape[axis], product(after))) for part in parts]
+    kernel = _running_products(node.kernel_name("complex_products"), flat[0].tensor_type, only_last=only_last)
+    found = (product(before), product(after)) if only_last else (product(before), shape[axis], product(after))
+    real, imaginary = node.call_kernel(kernel, flat, [TensorType(F64, found)] * 2)
+    result = (*before, *after) if only_last else shape
+    return node.reshaped(real, result), node.reshaped(imaginary, result)
+
+
+@converts_complex("prod", "prod.dim_int")
+def _prod(node: Node, self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> ComplexTensor:
+    x = as_complex(node, self, F64)
+    shape = shape_of(x.real)
+    if not shape:
+        return _rounded(node, _wide(node, x))
+    if dim is None:
+        x = ComplexTensor(*(node.reshaped(node.emit(part), (product(shape),)) for part in (x.real, x.imaginary)))
+    axis = 0 if dim is None else axis_of(dim, len(shape))
+    found = _products_along(node, x, axis, only_last=True)
+    if keepdim:
+        kept = (*shape[:axis], 1, *shape[axis + 1 :])
+        found = node.reshaped(found[0], kept), node.reshaped(found[1], kept)
+    return _rounded(node, found)
+
+
+@converts_complex("cumprod")
+def _cumprod(node: Node, self: Any, dim: int, *, dtype: Any = None) -> ComplexTensor:
+    x = as_complex(node, self, F64)
+    shape = shape_of(x.real)
+    if not shape:
+        return _rounded(node, _wide(node, x))
+    return _rounded(node, _products_along(node, x, axis_of(dim, len(shape)), only_last=False))
 
 
 @converts_complex("sym_size.int")
