@@ -5,6 +5,7 @@ Run them with `pytest -q tests/frontend/test_torch_traced.py` where PyTorch is i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -403,6 +404,53 @@ def test_operators_on_lists_of_tensors() -> None:
     for decompose in (True, False):
         for found, expected in zip(run(from_torch(program, decompose=decompose), a, b), updated(a, b), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+_WINDOW = torch.hann_window(16)
+_SHARES = torch.tensor([0.0, 0.1, 0.5, 0.77, 1.0])
+# Functions of a matrix with composite operators, which programs contain that are exported without run_decompositions().
+_COMPOSITES: dict[str, Callable[[Any], Any]] = {
+    "cosine_similarity": lambda x: (
+        torch.cosine_similarity(x, x.flip(0)), torch.cosine_similarity(x[:, None], x[None] * 0, -1),
+    ),
+    "pairwise_distance": lambda x: (
+        torch.pairwise_distance(x, x.flip(0)), torch.pairwise_distance(x, x[0], 3, keepdim=True),
+    ),
+    "where": lambda x: torch.where(x > 0) + torch.where(x[0, 0] > 9),
+    "weight_norm": lambda x: (torch._weight_norm(x, x[:, :1], 0), torch.norm_except_dim(x, 2, 1)),
+    "stacks": lambda x: (
+        torch.column_stack([x, x[:, 0]]), torch.row_stack([x, x[0]]), torch.dstack([x[0], x[1]]), torch.dstack([x, x]),
+    ),
+    "splits": lambda x: (*x.hsplit(2), *x.vsplit([1, 3]), *x[:, :, None].dsplit(1), *x[0].hsplit(3)),
+    "diff": lambda x: (x.diff(), x.diff(2, 0, append=x[:1]), (x > 0).diff(), torch.diff(x, n=0)),
+    "fftshift": lambda x: (torch.fft.fftshift(x), torch.fft.ifftshift(x, 1)),
+    "complex": lambda x: torch.view_as_real(torch.complex(x, x * 2).diff(prepend=x[:, :1]).hsplit([2])[1]),
+    "quantile": lambda x: [
+        function(x, _SHARES, dim, keep, interpolation=kind)
+        for function in (torch.quantile, torch.nanquantile)
+        for kind in ("linear", "lower", "higher", "midpoint", "nearest")
+        for dim, keep in ((None, False), (None, True), (0, False), (1, True))
+    ],
+    "quantile of a number": lambda x: (x.quantile(0.35), x[0, 0].quantile(_SHARES), x.nanquantile(0.9, dim=0)),
+    "stft": lambda x: torch.view_as_real(torch.stft(x.reshape(2, -1), 16, 4, window=_WINDOW, return_complex=True)),
+    "stft of windows": lambda x: torch.stft(
+        x.reshape(-1), 16, 5, 10, _WINDOW[:10], False, normalized=True, onesided=False, return_complex=True
+    ).abs(),
+    "stft as parts": lambda x: torch.stft(x.reshape(-1), 16, return_complex=False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _COMPOSITES)
+def test_composite_operators(name: str) -> None:
+    x = torch.randn(5, 12)
+    if "quantile" in name:
+        x[1, 2] = x[3] = np.nan
+    program = torch.export.export(_Function(_COMPOSITES[name]), (x,), strict=False)
+    expected = _COMPOSITES[name](x)
+    expected = expected if isinstance(expected, list | tuple) else (expected,)
+    for decompose in (True, False):
+        for found, wanted in zip(run(from_torch(program, decompose=decompose), x), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_products_of_complex_numbers() -> None:

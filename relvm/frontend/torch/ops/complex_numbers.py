@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common import complex_math
 from relvm.frontend.common.complex_math import Complex
 from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
@@ -21,6 +21,7 @@ from relvm.frontend.torch.registry import (
     Node,
     axis_of,
     converter_for,
+    converts,
     converts_by_parts,
     converts_complex,
     known_int,
@@ -49,15 +50,17 @@ converts_by_parts(
     *("take_along_dim", "take", "index.Tensor", "_unsafe_index.Tensor", "alias", "detach", "clone", "contiguous"),
     *("lift_fresh_copy", "view_copy", "expand_copy", "alias_copy", "lift_fresh", "pixel_shuffle", "pixel_unshuffle"),
     *("sum", "sum.dim_IntList", "mean", "mean.dim", "cumsum", "neg", "negative", "positive", "zeros_like", "zeros"),
-    *("new_zeros", "empty_like", "empty.memory_format", "zero", "trace", "masked_select"),
+    *("new_zeros", "empty_like", "empty.memory_format", "zero", "trace", "masked_select", "fft_fftshift"),
+    *("fft_ifftshift", "vsplit.int", "vsplit.array", "hsplit.int", "hsplit.array", "dsplit.int", "dsplit.array"),
 )
 converts_by_parts(
-    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "_unsafe_index_put"),
+    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "column_stack", "dstack", "diff"),
+    *("index_put", "_unsafe_index_put"),
     *("_index_put_impl", "scatter.src", "scatter.value", "scatter_add", "index_add", "index_copy", "masked_scatter"),
     *("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "where.self", "masked_fill.Scalar"),
     *("masked_fill.Tensor", "constant_pad_nd", "full", "full_like", "new_full", "fill.Scalar", "fill.Tensor"),
-    *("where.ScalarOther", "where.ScalarSelf", "index_fill.int_Scalar", "index_fill.int_Tensor", "copy"),
-    values=("self", "other", "src", "source", "value", "values", "tensors", "fill_value"),
+    *("pad", "where.ScalarOther", "where.ScalarSelf", "index_fill.int_Scalar", "index_fill.int_Tensor", "copy"),
+    values=("self", "other", "src", "source", "value", "values", "tensors", "fill_value", "prepend", "append"),
 )
 
 
@@ -524,6 +527,50 @@ def _fourier(
         real, imaginary = (node.emit(ops.multiply(part, factor)) for part in x)
         return (real, imaginary)
     return x
+
+
+def _short_time_transform(
+    node: Node,
+    self: Any,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Complex:
+    """Return the Fourier transforms of windows of signals, which are in the last axis."""
+    if isinstance(window, ComplexTensor) or align_to_window:
+        raise RelvmUnsupportedError("a complex window, or the argument align_to_window, is not supported")
+    count = known_int(n_fft, "n_fft")
+    width = count if win_length is None else known_int(win_length, "win_length")
+    step = count // 4 if hop_length is None else known_int(hop_length, "hop_length")
+    before = (count - width) // 2
+    weights = node.emit(node.full(1, (width,), F64) if window is None else node.cast(window, F64))
+    weights = node.emit(ops.pad(weights, pads=(before, count - width - before)))
+    unfold = converter_for("aten.unfold.default")
+    assert unfold is not None
+    frames = [node.emit(unfold(node, part, len(shape_of(part)) - 1, count, step)) for part in _wide(node, self)]
+    real, imaginary = (node.emit(ops.multiply(part, weights)) for part in frames)
+    half: Half = "result" if onesided is not False and not isinstance(self, ComplexTensor) else ""
+    rank = len(shape_of(real))
+    found = _fourier(node, (real, imaginary), (rank - 1,), int(normalized), inverse=False, half=half)
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    real, imaginary = (node.emit(ops.transpose(part, perm=order)) for part in found)
+    return real, imaginary
+
+
+@converts_complex("stft")
+def _stft(node: Node, **arguments: Any) -> ComplexTensor:
+    return _rounded(node, _short_time_transform(node, **arguments))
+
+
+@converts("stft")
+def _stft_of_parts(node: Node, **arguments: Any) -> Expr:
+    """Needs numbers of points that are known when the program is imported."""
+    return _view_as_real(node, _rounded(node, _short_time_transform(node, **arguments)))
 
 
 @converts_complex("_fft_c2c")
