@@ -361,6 +361,19 @@ def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("samples", [-1, 2])
+def test_position_sensitive_regions(samples: int) -> None:
+    torchvision = pytest.importorskip("torchvision")
+
+    def aligned(x: Any, regions: Any) -> Any:
+        return torchvision.ops.ps_roi_align(x, regions, (2, 3), 0.5, samples)
+
+    x = torch.randn(2, 12, 9, 9)
+    regions = torch.tensor([[0, 1.0, 2, 13, 8], [1, 0, 0, 17, 17], [1, -3.3, 4.2, 9.9, 21.1]])
+    (found,) = run(from_torch(aligned, (x, regions)), x, regions)
+    np.testing.assert_allclose(found, aligned(x, regions), rtol=1e-4, atol=1e-5)
+
+
 def test_results_that_are_stored_in_arguments() -> None:
     def stored(a: Any, b: Any) -> tuple[Any, ...]:
         total, empty, rows = torch.empty(3), torch.empty(0), torch.zeros(2, 3)

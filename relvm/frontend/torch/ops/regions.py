@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import relvm.ops as ops
 from relvm.frontend.common.deformable_convolution import deformable_convolution
 from relvm.frontend.torch.ops.indexing import flat_positions
@@ -53,6 +55,28 @@ def _roi_align(
     return ops.roi_align(
         *_regions(node, input, rois), size=size, samples=samples, scale=float(spatial_scale), half_pixel=aligned
     )
+
+
+@converts("torchvision.ps_roi_align.default")
+def _ps_roi_align(
+    node: Node,
+    input: Expr,
+    rois: Expr,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+) -> tuple[Expr, None]:
+    """Computes only the first result.  The package torchvision defines this operator."""
+    height, width = known_int(pooled_height, "pooled_height"), known_int(pooled_width, "pooled_width")
+    bins = height * width
+    count = node.exact_quotient(shape_of(input)[1], bins, "the number of channels")
+    size, samples = (height, width), max(sampling_ratio, 0)
+    resampled = ops.roi_align(*_regions(node, input, rois), size=size, samples=samples, scale=float(spatial_scale))
+    regions = shape_of(rois)[0]
+    flat = node.reshaped(node.emit(resampled), (regions, count, bins * bins))
+    own = node.emit(ops.gather(flat, np.arange(bins) * (bins + 1), axis=2))  # bin i of the channels of bin i
+    return node.reshaped(own, (regions, count, height, width)), None
 
 
 @converts("torchvision.roi_pool.default")

@@ -330,7 +330,7 @@ def _resampled(
         return _resampled_pixels(node, x, size, scales, partial(kernel, align_corners=align_corners))
     x = node.wide(x)
     computed = x.known_element_type
-    for axis, scale in enumerate(scales, 2):
+    for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
         old = shape_of(x)[axis]
         if size is not None:
             new = size[axis - 2]
@@ -506,7 +506,7 @@ def _smooth_weights(
     low = np.maximum((center - support + real(0.5)).astype(np.int64), 0)
     high = np.minimum((center + support + real(0.5)).astype(np.int64), old)
     places = low + np.arange((high - low).max(initial=1))[:, None]
-    distance = np.abs((places - center + real(0.5)) / widening)
+    distance = np.abs((places - center + real(0.5)) * (real(1) / widening))
     weights = _keys(distance, -0.5) if cubic else np.maximum(1 - distance, 0)
     weights = np.where(places < high, weights, 0)
     total = weights.sum(0)
@@ -554,7 +554,7 @@ def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
             kernel = partial(_smooth_weights, align_corners=align_corners, cubic=cubic)
             return _resampled_pixels(node, x, size, scales, kernel)
         numpy = x.known_element_type.numpy
-        for axis, scale in enumerate(scales, 2):
+        for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
             old = known_int(shape_of(x)[axis], "the size of an image that is resampled with antialias")
             new = size[axis - 2] if size is not None else _scaled_size(node, old, scale or 1)
             new = known_int(new, "the new size of an image that is resampled with antialias")
