@@ -481,7 +481,8 @@ def test_products_of_complex_numbers() -> None:
 
 def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:
     def norms(x: Any) -> tuple[Any, ...]:
-        return tuple(torch.linalg.vector_norm(x, order, dim=1) for order in (3, 2, -1.5, 0))
+        rows = (torch.linalg.vector_norm(x, order, dim=1) for order in (3, 2, -1.5, 0))
+        return *rows, torch.linalg.vector_norm(x[0, 0], 3), torch.linalg.vector_norm(x[1, 0], 2, dim=0)
 
     x = torch.tensor([[1e30], [-2.0], [0.0]])
     for found, expected in zip(run(from_torch(norms, (x,)), x), norms(x), strict=True):

@@ -239,8 +239,8 @@ def _linalg_vector_norm(
     node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Expr:
     x = node.wide(node.cast(self, node.out_dtype()))
-    axes = axes_of(dim, len(shape_of(x)))
-    if ord != 0 and all(shape_of(x)[axis] == 1 for axis in axes):  # no power, which could overflow
+    axes, shape = axes_of(dim, len(shape_of(x))), shape_of(x) or (1,)
+    if ord != 0 and all(shape[axis] == 1 for axis in axes):  # no power, which could overflow
         ord = 1
     return vector_norm(node, x, ord, axes, keepdim)
 
