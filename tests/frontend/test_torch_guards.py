@@ -31,7 +31,7 @@ def size_of(name: str, axis: int) -> AnyDim | None:
         ("L['x'].size()[0] - 1 > L['pair']['a'].size()[0]", ("at_most", M + 1, N - 1)),
         ("L['x'].size()[0] >= 2", None),  # assumed for tracing only
         ("L['x'].size()[0] > 1", None),
-        ("L['x'].size()[0] != 1", None),
+        ("L['x'].size()[0] != 7", None),  # a value
         ("L['y'].size()[0] == 1", None),
         ("L['x'].size()[2] == 1", None),
         ("L['x'].stride()[0] == 1", None),
@@ -63,7 +63,16 @@ def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim
             "StrictLessThan(FloatTrueDiv(OpaqueUnaryFn_sqrt(n), 2), Mul(-1, 1.5))",
         ),
         ("L['x'].size()[1] ** 0.5 >= math.floor(2.5)", "GreaterThan(FloatPow(3, 0.5), FloorToInt(2.5))"),
-        ("L['x'].size()[0] * 0.5 != 3", None),  # excludes a size only
+        ("L['x'].size()[0] * 0.5 != 3", "Ne(Mul(n, 0.5), 3)"),
+        ("L['x'].size()[0] != 7", "Ne(n, 7)"),
+        ("2*L['pair']['a'].size()[0] != L['x'].size()[0]", "Ne(Mul(2, m), n)"),
+        ("(L['x'].size()[0] % 3) != 0", "Ne(Mod(n, 3), 0)"),
+        ("(L['x'].size()[0] % 3) != 1", "Ne(Mod(n, 3), 1)"),
+        ("L['x'].size()[0] != 1", None),  # assumed for tracing only
+        ("0 != L['x'].size()[0] // 2 + 1", None),
+        ("math.trunc(0.5*torch.sym_float(L['x'].size()[0])) != 1", None),
+        ("(L['x'].size()[0] % 0) != 3", None),
+        ("L['x'].stride()[0] != 3", None),
         ("L['x'].stride()[0] * 0.5 == 1", None),
         ("__import__('os').getpid() * 0.5 == 1", None),
         ("math.trunc(0.5*torch.sym_float(L['y'].size()[0])) == 3", None),
@@ -73,7 +82,7 @@ def test_the_claim_of_a_condition(text: str, expected: tuple[str, AnyDim, AnyDim
         ("0.5*" * 900 + "(" * 900 + "1", None),
     ],
 )
-def test_the_value_of_a_condition_with_floats(text: str, expected: str | None) -> None:
+def test_the_value_of_a_condition(text: str, expected: str | None) -> None:
     def call(name: str, values: list[Expr]) -> Expr:
         return Var(f"{name}({', '.join(map(shown, values))})", type=PrimType(F64))
 

@@ -5,6 +5,8 @@ Run them with `pytest -q tests/frontend/test_torch_traced.py` where PyTorch is i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,17 @@ def run(module: Any, *args: Any) -> list[np.ndarray]:
     machine = vm.VirtualMachine(vm.build(module, target="bytecode"))
     result = machine["main"](*[arg.numpy() for arg in args])
     return [each.numpy() for each in (result if isinstance(result, list | tuple) else (result,))]
+
+
+class _Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
 
 
 def test_a_module_with_a_dynamic_batch() -> None:
@@ -307,13 +320,184 @@ def test_order_statistics_of_any_size() -> None:
 
 
 @pytest.mark.parametrize("align", [False, True])
-def test_cubic_samples_at_the_border(align: bool) -> None:
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_samples_outside_an_image(mode: str, padding: str, align: bool) -> None:
     def sampled(x: Any, grid: Any) -> Any:
-        return torch.nn.functional.grid_sample(x, grid, "bicubic", "border", align_corners=align)
+        return torch.nn.functional.grid_sample(x, grid, mode, padding, align_corners=align)
 
-    x, grid = torch.randn(1, 2, 4, 5), torch.cat([torch.randn(1, 40, 1, 2) * 1.5, torch.full((1, 1, 1, 2), 1e9)], 1)
+    x, grid = torch.randn(1, 2, 4, 5), torch.randn(1, 60, 1, 2) * 3
+    far = 33.0 if padding == "reflection" else 1e9
+    halfway = -1.6 if not align else -1.25  # between two mirrored elements
+    grid[0, :5, 0, 0] = torch.tensor([np.nan, np.inf, -np.inf, far, halfway])
     found = run(from_torch(sampled, (x, grid)), x, grid)[0]
     np.testing.assert_allclose(found, sampled(x, grid), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes_are_resampled_as_in_eager_mode(mode: str, antialias: bool) -> None:
+    def resampled(x: Any) -> tuple[Any, ...]:
+        resize = partial(torch.nn.functional.interpolate, x, mode=mode, antialias=antialias)
+        return resize((5, 30)), resize((19, 23), align_corners=True), resize(scale_factor=(0.6, 1.7)), resize((12, 16))
+
+    x = torch.randint(0, 256, (2, 3, 12, 16), dtype=torch.uint8)
+    for found, expected in zip(run(from_torch(resampled, (x,)), x), resampled(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
+def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
+    torchvision = pytest.importorskip("torchvision")
+    convolve = torchvision.ops.DeformConv2d(4, 6, (3, 2), stride, (1, 0), dilation=(1, 2), groups=groups)
+
+    def convolved(x: Any, offset: Any, mask: Any) -> tuple[Any, ...]:
+        return convolve(x, offset, mask), convolve(x, offset)
+
+    x, size = torch.randn(2, 4, 7, 8), (7, 6) if stride == 1 else (4, 3)
+    offset, mask = (torch.randn(2, offset_groups * count, *size) * 2 for count in (12, 6))
+    results = run(from_torch(convolved, (x, offset, mask)), x, offset, mask)
+    for found, expected in zip(results, convolved(x, offset, mask), strict=True):
+        np.testing.assert_allclose(found, expected.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("samples", [-1, 2])
+def test_position_sensitive_regions(samples: int) -> None:
+    torchvision = pytest.importorskip("torchvision")
+
+    def aligned(x: Any, regions: Any) -> Any:
+        return torchvision.ops.ps_roi_align(x, regions, (2, 3), 0.5, samples)
+
+    x = torch.randn(2, 12, 9, 9)
+    regions = torch.tensor([[0, 1.0, 2, 13, 8], [1, 0, 0, 17, 17], [1, -3.3, 4.2, 9.9, 21.1]])
+    (found,) = run(from_torch(aligned, (x, regions)), x, regions)
+    np.testing.assert_allclose(found, aligned(x, regions), rtol=1e-4, atol=1e-5)
+
+
+def test_results_that_are_stored_in_arguments() -> None:
+    def stored(a: Any, b: Any) -> tuple[Any, ...]:
+        total, empty, rows = torch.empty(3), torch.empty(0), torch.zeros(2, 3)
+        largest, places, flags = torch.empty(3), torch.empty(3, dtype=torch.int64), torch.empty(3, dtype=torch.bool)
+        torch.add(a, b, alpha=2, out=total)
+        torch.exp(total, out=empty)
+        torch.div(a, b, rounding_mode="floor", out=rows[1])
+        torch.max(torch.outer(a, b), 1, out=(largest, places))
+        torch.gt(a, b, out=flags)
+        return total, empty, rows, largest, places, flags
+
+    a, b = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([0.5, 4.0, -1.0])
+    program = torch.export.export(_Function(stored), (a, b), strict=False)
+    assert "max.dim_max" in str(program.graph)
+    for decompose in (True, False):
+        for found, expected in zip(run(from_torch(program, decompose=decompose), a, b), stored(a, b), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_result_that_does_not_fit_the_argument_in_which_it_is_stored() -> None:
+    def stored(a: Any) -> Any:
+        out = torch.zeros(4)
+        torch.add(a, 1, out=out)
+        return out
+
+    program = torch.export.export(_Function(stored), (torch.ones(3),), strict=False)
+    with pytest.raises(RelvmUnsupportedError, match=r"add.*shape \[3\] that is stored in .*shape \[4\]"):
+        from_torch(program, decompose=False)
+
+
+def test_operators_on_lists_of_tensors() -> None:
+    def updated(a: Any, b: Any) -> list[Any]:
+        weights, steps = [a.clone(), b.clone()], [a * 2, b * 3]
+        torch._foreach_mul_(weights, 0.9)
+        torch._foreach_addcdiv_(weights, steps, torch._foreach_add(torch._foreach_sqrt(steps), 1.0), value=-0.1)
+        torch._foreach_clamp_max_(weights, 0.7)
+        return [*weights, *torch._foreach_norm(steps), *torch._foreach_lerp(weights, steps, [0.25, 0.5])]
+
+    a, b = torch.rand(3), torch.rand(2, 2)
+    program = torch.export.export(_Function(updated), (a, b), strict=False)
+    for decompose in (True, False):
+        for found, expected in zip(run(from_torch(program, decompose=decompose), a, b), updated(a, b), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+_WINDOW = torch.hann_window(16)
+_SHARES = torch.tensor([0.0, 0.1, 0.5, 0.77, 1.0])
+# Functions of a matrix with composite operators, which programs contain that are exported without run_decompositions().
+_COMPOSITES: dict[str, Callable[[Any], Any]] = {
+    "cosine_similarity": lambda x: (
+        torch.cosine_similarity(x, x.flip(0)), torch.cosine_similarity(x[:, None], x[None] * 0, -1),
+    ),
+    "pairwise_distance": lambda x: (
+        torch.pairwise_distance(x, x.flip(0)), torch.pairwise_distance(x, x[0], 3, keepdim=True),
+    ),
+    "where": lambda x: torch.where(x > 0) + torch.where(x[0, 0] > 9),
+    "weight_norm": lambda x: (torch._weight_norm(x, x[:, :1], 0), torch.norm_except_dim(x, 2, 1)),
+    "stacks": lambda x: (
+        torch.column_stack([x, x[:, 0]]), torch.row_stack([x, x[0]]), torch.dstack([x[0], x[1]]), torch.dstack([x, x]),
+    ),
+    "splits": lambda x: (*x.hsplit(2), *x.vsplit([1, 3]), *x[:, :, None].dsplit(1), *x[0].hsplit(3)),
+    "diff": lambda x: (x.diff(), x.diff(2, 0, append=x[:1]), (x > 0).diff(), torch.diff(x, n=0)),
+    "fftshift": lambda x: (torch.fft.fftshift(x), torch.fft.ifftshift(x, 1)),
+    "complex": lambda x: torch.view_as_real(torch.complex(x, x * 2).diff(prepend=x[:, :1]).hsplit([2])[1]),
+    "quantile": lambda x: [
+        function(x, _SHARES, dim, keep, interpolation=kind)
+        for function in (torch.quantile, torch.nanquantile)
+        for kind in ("linear", "lower", "higher", "midpoint", "nearest")
+        for dim, keep in ((None, False), (None, True), (0, False), (1, True))
+    ],
+    "quantile of a number": lambda x: (x.quantile(0.35), x[0, 0].quantile(_SHARES), x.nanquantile(0.9, dim=0)),
+    "stft": lambda x: torch.view_as_real(torch.stft(x.reshape(2, -1), 16, 4, window=_WINDOW, return_complex=True)),
+    "stft of windows": lambda x: torch.stft(
+        x.reshape(-1), 16, 5, 10, _WINDOW[:10], False, normalized=True, onesided=False, return_complex=True
+    ).abs(),
+    "stft as parts": lambda x: torch.stft(x.reshape(-1), 16, return_complex=False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _COMPOSITES)
+def test_composite_operators(name: str) -> None:
+    x = torch.randn(5, 12)
+    if "quantile" in name:
+        x[1, 2] = x[3] = np.nan
+    program = torch.export.export(_Function(_COMPOSITES[name]), (x,), strict=False)
+    expected = _COMPOSITES[name](x)
+    expected = expected if isinstance(expected, list | tuple) else (expected,)
+    for decompose in (True, False):
+        for found, wanted in zip(run(from_torch(program, decompose=decompose), x), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_complex_numbers() -> None:
+    def products(x: Any) -> tuple[Any, ...]:
+        z = torch.view_as_complex(x)
+        found = (z.prod(), z.prod(1), z.prod(0, keepdim=True), z.cumprod(1), z[0, 0].prod(), z[:, :0].prod(1))
+        return (*map(torch.view_as_real, found), torch.view_as_real(x[..., 0].prod(0, dtype=torch.complex64)))
+
+    rows = torch.export.Dim("rows", max=9)
+    imported = from_torch(products, (torch.zeros(3, 4, 2),), dynamic_shapes=({0: rows},))
+    x = torch.randn(5, 4, 2)
+    for found, expected in zip(run(imported, x), products(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_norm_along_an_axis_of_size_1_does_not_overflow() -> None:
+    def norms(x: Any) -> tuple[Any, ...]:
+        rows = (torch.linalg.vector_norm(x, order, dim=1) for order in (3, 2, -1.5, 0))
+        return *rows, torch.linalg.vector_norm(x[0, 0], 3), torch.linalg.vector_norm(x[1, 0], 2, dim=0)
+
+    x = torch.tensor([[1e30], [-2.0], [0.0]])
+    for found, expected in zip(run(from_torch(norms, (x,)), x), norms(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_size_that_a_condition_excludes_is_refused() -> None:
+    def doubled(x: Any) -> Any:
+        return x * 2 if x.shape[0] % 3 == 0 or x.shape[0] == 7 else x
+
+    imported = from_torch(doubled, (torch.zeros(5),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    np.testing.assert_array_equal(run(imported, torch.ones(4))[0], np.ones(4))
+    for size, condition in ((6, r"% 3\) != 0"), (7, "!= 7")):
+        with pytest.raises(RelvmShapeError, match=condition):
+            run(imported, torch.ones(size))
 
 
 def test_frequencies_of_spectra() -> None:

@@ -44,7 +44,8 @@ class Architecture:
         torch.manual_seed(0)
         if self.library == "torchvision":
             family, _, name = self.model.rpartition(".")
-            model = getattr(getattr(torchvision.models, family), name)(weights=None, **self.options)
+            models = getattr(torchvision.models, family) if family else torchvision.models
+            model = getattr(models, name)(weights=None, **self.options)
         else:
             kind = getattr(transformers, self.model)
             model = kind(kind.config_class(**self.options))
@@ -116,6 +117,10 @@ def _image_and_text(size: int) -> Callable[[Sizes], dict[str, Input]]:
 
 def _video(size: int, frames: int) -> Callable[[Sizes], dict[str, Input]]:
     return lambda sizes: {"pixel_values": (torch.randn(sizes["batch"], frames, 3, size, size), {0: "batch"})}
+
+
+def _clip(frames: int, size: int) -> Callable[[Sizes], dict[str, Input]]:
+    return lambda sizes: {"x": (torch.randn(sizes["batch"], 3, frames, size, size), {0: "batch"})}
 
 
 def _sound(sizes: Sizes) -> dict[str, Input]:
@@ -470,17 +475,17 @@ ARCHITECTURES |= {
     },
     "optical_flow.raft_small": Architecture(
         "optical_flow.raft_small",
-        lambda sizes: {
-            name: (torch.randn(sizes["batch"], 3, 128, 128), {0: "batch"}) for name in ("image1", "image2")
-        },
+        lambda sizes: {name: (torch.randn(sizes["batch"], 3, 128, 128), {0: "batch"}) for name in ("image1", "image2")},
         library="torchvision",
+        static=("batch",),
     ),
-    "video.r3d_18": Architecture(
-        "video.r3d_18", lambda sizes: {"x": (torch.randn(sizes["batch"], 3, 4, 32, 32), {0: "batch"})},
-        library="torchvision",
-    ),
-    "video.mvit_v2_s": Architecture(
-        "video.mvit_v2_s", lambda sizes: {"x": (torch.randn(sizes["batch"], 3, 16, 224, 224), {0: "batch"})},
-        library="torchvision",
-    ),
-}  # fmt: skip
+    **{
+        name: Architecture(name, _clip(*shape), library="torchvision")
+        for name, shape in {
+            **{"video.r3d_18": (4, 32), "video.r2plus1d_18": (4, 32), "video.s3d": (14, 224)},
+            **{"video.swin3d_t": (8, 64), "video.mvit_v1_b": (16, 224), "video.mvit_v2_s": (16, 224)},
+        }.items()
+    },
+    "googlenet": Architecture("googlenet", _image(64), {"init_weights": False}, library="torchvision"),
+    "inception_v3": Architecture("inception_v3", _image(96), {"init_weights": False}, library="torchvision"),
+}

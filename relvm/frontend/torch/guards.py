@@ -1,8 +1,8 @@
 """Conditions on sizes that PyTorch found while it traced a program, such as `(L['x'].size()[0] % 2) == 0`.
 
 The text is parsed as a Python expression and never evaluated.  Conditions that contain anything else than sizes,
-numbers and their arithmetic are ignored, as are those that only exclude a size (`!=`), and lower bounds of up to 2,
-which PyTorch assumes for tracing only.
+numbers and their arithmetic are ignored.  So are those that PyTorch assumes for tracing only: lower bounds of up to 2,
+and conditions that a size is not 0 or 1.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ _SCALAR_FUNCTIONS = {
     **{"trunc": "TruncToInt", "floor": "FloorToInt", "ceil": "CeilToInt", "sym_float": "ToFloat"},
     **{"_sym_sqrt": "OpaqueUnaryFn_sqrt", "sym_max": "Max", "sym_min": "Min"},
 }
-_RELATIONS: dict[type, str] = {ast.Eq: "Eq", ast.Lt: "StrictLessThan", ast.LtE: "LessThan"}
+_RELATIONS: dict[type, str] = {ast.Eq: "Eq", ast.NotEq: "Ne", ast.Lt: "StrictLessThan", ast.LtE: "LessThan"}
 _RELATIONS |= {ast.Gt: "StrictGreaterThan", ast.GtE: "GreaterThan"}
 _SMALLEST_CHECKED = 2
 _LIMIT = 1 << 32  # of numbers in conditions
+# Exceptions for conditions that are ignored.
+_UNKNOWN = (ComplexDimError, MemoryError, RecursionError, RelvmUnsupportedError, SyntaxError, ValueError)
 
 
 def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | None:
@@ -53,7 +55,7 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
                 one, other = _size(left, size_of), _size(right, size_of)
             case _:
                 return None
-    except (ComplexDimError, MemoryError, RecursionError, RelvmUnsupportedError, SyntaxError, ValueError):
+    except _UNKNOWN:
         return None
     match relation:
         case ast.Eq():
@@ -74,9 +76,10 @@ def claim_of_guard(text: str, size_of: SizeOf) -> tuple[str, AnyDim, AnyDim] | N
 
 
 def value_of_guard(text: str, size_of: SizeOf, call: Callable[[str, list[Expr]], Expr]) -> Expr | None:
-    """Return whether a condition that compares numbers other than integers is true, as a bool scalar.
+    """Return whether a condition is true, as a bool scalar, if it excludes a number or does not compare integers.
 
-    Return None for all other conditions, and if relvm cannot compute the numbers.
+    Return None for all other conditions, if PyTorch assumes the condition for tracing only, and if relvm cannot compute
+    the numbers.
 
     text, size_of: as for `claim_of_guard`.
     call: a function that emits a call of a function of sympy.
@@ -86,11 +89,19 @@ def value_of_guard(text: str, size_of: SizeOf, call: Callable[[str, list[Expr]],
     try:
         body = ast.parse(text, mode="eval").body
         match body:
+            case ast.Compare(ops=[ast.NotEq()], comparators=[right]) if not _is_assumed(body.left, right):
+                return _value(body, size_of, call)
             case ast.Compare(ops=[ast.Eq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) if _has_floats(body):
                 return _value(body, size_of, call)
-    except (MemoryError, RecursionError, RelvmTypeError, RelvmUnsupportedError, SyntaxError, ValueError):
+    except (*_UNKNOWN, RelvmTypeError):
         pass
     return None
+
+
+def _is_assumed(left: ast.expr, right: ast.expr) -> bool:
+    """Return whether `left != right` only states that a size is not 0 or 1.   A remainder is not a size."""
+    is_small = any(isinstance(side, ast.Constant) and side.value in (0, 1) for side in (left, right))
+    return is_small and not any(isinstance(each, ast.Mod) for side in (left, right) for each in ast.walk(side))
 
 
 def _has_floats(node: ast.expr) -> bool:
@@ -116,6 +127,8 @@ def _value(node: ast.expr, size_of: SizeOf, call: Callable[[str, list[Expr]], Ex
             return call("Mul", [prim(-1), value(operand)])
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return call("Add", [value(left), call("Mul", [prim(-1), value(right)])])
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod() | ast.Div(), right=ast.Constant(value=0)):
+            raise RelvmUnsupportedError("a condition divides by 0")
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SCALAR_OPERATORS:
             return call(_SCALAR_OPERATORS[type(operator)], [value(left), value(right)])
         case ast.Compare(left=left, ops=[relation], comparators=[right]):

@@ -45,7 +45,9 @@ from relvm.frontend.torch.registry import (
     accepted_arguments,
     converter_for,
     import_converters,
+    overloads_of,
     reason_for_refusal,
+    required_arguments,
     safe_name,
     supported_operators,
     tensor_names,
@@ -506,6 +508,10 @@ class Importer(SizeContext):
 
     def _convert(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> None:
         convert, functional = _find_converter(target)
+        outputs: tuple[str, ...] = ()
+        if convert is None:
+            functional, outputs = _functional_overload(target, node)
+            convert = converter_for(functional) if functional else None
         if convert is None or has_complex_numbers(graph, node):
             convert = complex_converter(functional or target, convert)
         if convert is None:
@@ -518,7 +524,7 @@ class Importer(SizeContext):
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for key, argument in node.inputs:
-            if key in _IGNORED and (accepted is None or key not in accepted):
+            if key in outputs or (key in _IGNORED and (accepted is None or key not in accepted)):
                 continue
             value = self._value(argument, scope)
             if not key:
@@ -532,7 +538,9 @@ class Importer(SizeContext):
             result = convert(Node(self, graph, node), *positional, **named)
             results = result if isinstance(result, tuple) else (result,)
             if functional is not None:
-                self._update_in_place(node, graph, scope, results[0])
+                keys = outputs or (node.inputs[0][0],)
+                changed = [name for key, argument in node.inputs if key in keys for name in tensor_names(argument)]
+                self._update_in_place(node, scope, changed, results, self._store if outputs else self.mutate)
             else:
                 self._define(node, graph, scope, target, results)
 
@@ -572,14 +580,38 @@ class Importer(SizeContext):
             return value
         return self.with_shape(value, [sizes.get(dim, dim) for dim in value.type.shape])
 
-    def _update_in_place(self, node: GraphNode, graph: Graph, scope: _Scope, value: Expr) -> None:
-        (changed,) = tensor_names(node.inputs[0][1])
-        tensor = scope.values[changed]
-        self.mutate(changed, value)
-        for output in node.outputs:
-            for name in tensor_names(output):
-                tensor.storage.names.append(name)
-                scope.values[name] = tensor
+    def _update_in_place(
+        self,
+        node: GraphNode,
+        scope: _Scope,
+        changed: list[str],
+        results: tuple[Any, ...],
+        store: Callable[[str, Expr], None],
+    ) -> None:
+        """Store the results of a node in tensors, whose names are `changed`.   store: stores one of them."""
+        names = [name for output in node.outputs for name in tensor_names(output)]
+        if len(changed) > len(results):
+            raise RelvmUnsupportedError(f"result {len(results)} is not supported")
+        for name, value in zip(changed, results, strict=False):
+            store(name, value)
+        for name, source in zip(names, changed, strict=False):
+            tensor = scope.values[source]
+            tensor.storage.names.append(name)
+            scope.values[name] = tensor
+
+    def _store(self, name: str, value: Expr) -> None:
+        """Store a result in a tensor, which must have its shape.  A tensor without elements gets the shape."""
+        value, tensor = self.emit(value), self._scope.values[name]
+        shape, stored = value.tensor_type.known_shape, tensor.current().tensor_type.known_shape
+        if _may_be_equal(shape, stored):
+            self.mutate(name, self.with_shape(value, stored))
+        elif 0 in stored and not tensor.views and len(tensor.storage.names) == 1:
+            write(self, tensor, self.cast(value, tensor.value.tensor_type.known_dtype))
+        else:
+            raise RelvmUnsupportedError(
+                f"a result of shape {list(shape)} that is stored in {shortened(name)}, which has shape {list(stored)},"
+                " is not supported"
+            )
 
     def base_of(self, name: str) -> tuple[Expr, str]:
         storage = self._scope.values[name].storage
@@ -798,6 +830,14 @@ def _unified(
     return {size: new if value == old else value for size, value in unified.items()} | {old: new}
 
 
+def _may_be_equal(first: Sequence[AnyDim], second: Sequence[AnyDim]) -> bool:
+    """Return whether two shapes have the same rank, and no known size of one differs from that of the other."""
+    pairs = zip(first, second, strict=False)
+    return len(first) == len(second) and all(
+        a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in pairs
+    )
+
+
 @cache
 def _accepted(convert: Converter) -> frozenset[str] | None:
     return accepted_arguments(convert)
@@ -822,6 +862,33 @@ def _find_converter(target: str) -> tuple[Converter | None, str | None]:
         viewed = f"{parts[0]}.{parts[1].removesuffix('_copy')}.{parts[2]}"
         return (converter_for(viewed) if view_kind(viewed) else None), None
     return None, None
+
+
+_RESULT_OVERLOADS = frozenset(("values", "values_stable", "dim_max", "dim_min", "dim_values"))
+
+
+def _functional_overload(target: str, node: GraphNode) -> tuple[str | None, tuple[str, ...]]:
+    """Return the operator that an overload with arguments for its results computes, and the names of these arguments.
+
+    For `add.out`, this is `add.Tensor` and the argument `out`.  It is the overload of the operator that accepts all
+    other arguments, preferably one with which the name of this overload begins, as that of `max.dim_max` with `dim`.
+    Return (None, ()) if there is none.
+    """
+    operator, _, overload = target.rpartition(".")
+    if "out" not in overload.split("_") and overload not in _RESULT_OVERLOADS:
+        return None, ()
+    keys = [key for key, _ in node.inputs]
+    count = len(node.outputs)
+    given = {safe_name(key) for key in keys[:-count]}
+    names = overloads_of(operator)
+    for name in sorted(names, key=lambda name: not overload.startswith(name.rpartition(".")[2])):
+        convert = converter_for(name)
+        if convert is None or not required_arguments(convert) <= given:
+            continue
+        accepted = _accepted(convert)
+        if accepted is not None and given - _IGNORED <= accepted:
+            return name, tuple(keys[-count:])
+    return None, ()
 
 
 def _flat_outputs(output: Argument) -> list[tuple[str, str]]:

@@ -116,6 +116,11 @@ def converter_for(name: str) -> Converter | None:
     return _converters.get(name)
 
 
+def overloads_of(operator: str) -> list[str]:
+    """Return the names of the supported overloads of an operator, such as `aten.add`."""
+    return sorted(name for name in _converters if name.rpartition(".")[0] == operator)
+
+
 def view_kind(name: str) -> str:
     """Return "view" if an operator returns a view of its first argument, "maybe" if strides decide, and "" if not."""
     return {True: "view", False: "maybe", None: ""}[_views.get(name)]
@@ -142,6 +147,12 @@ def accepted_arguments(convert: Converter) -> frozenset[str] | None:
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
         return None
     return frozenset(each.name for each in parameters)
+
+
+def required_arguments(convert: Converter) -> frozenset[str]:
+    """Return the names of the arguments of an operator that its converter needs."""
+    _, *parameters = inspect.signature(convert).parameters.values()
+    return frozenset(each.name for each in parameters if each.default is each.empty)
 
 
 @value_record

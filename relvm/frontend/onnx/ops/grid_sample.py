@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError, counted
+from relvm.frontend.common.deformable_convolution import deformable_convolution
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import expect_kernel_shape, padding_of, strides_and_dilations
@@ -91,42 +92,25 @@ def _deform_conv(node: OnnxNode) -> Expr:
         raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
     strides, dilations = strides_and_dilations(node, 2)
     pads = padding_of(node, tuple(kernel), strides, dilations)
-    (images, channels), groups = x.shape[:2], node.integer("group", 1, least=1)
-    shares, window = node.integer("offset_group", 1, least=1), kernel[0] * kernel[1]
-    out = list(offset.shape[2:])
+    if not all(isinstance(pad, int) for pad in pads):
+        raise RelvmUnsupportedError("the padding must be known when the model is imported")
+    channels, groups = x.shape[1], node.integer("group", 1, least=1)
+    shares = node.integer("offset_group", 1, least=1)
     if not isinstance(channels, int) or channels % shares or channels % groups:
         raise RelvmShapeError(
             f"group is {groups} and offset_group is {shares}, but both must divide the number of channels, {channels}"
         )
-    moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
-    at = moved + _window_positions(node, kernel, strides, dilations, pads, out, offset.type.dtype)
-    split = x.reshape(images * shares, channels // shares, *x.shape[2:])
-    columns = split.apply(ops.grid_sample, at, mode="linear")
-    if node.has(4):
-        mask = shaped_input(node, 4).reshape(images * shares, 1, window, product(out))
-        columns = columns * mask
-    columns = columns.reshape(images, groups, channels // groups * window, product(out))
-    filters = w.reshape(1, groups, w.shape[0] // groups, channels // groups * window)
-    result = filters.apply(ops.matmul, columns).reshape(images, w.shape[0], *out)
-    return (result + per_channel(node, 3, 4) if node.has(3) else result).expr
-
-
-def _window_positions(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the position in the input of each element of each window, before the offsets are added.
-
-    The result has the shape (elements, windows, 2).  Its last axis contains the row and the column.
-
-    kernel, strides, dilations, pads: the attributes of the convolution.
-    out: the spatial dimensions of its result.
-    dtype: the dtype of the positions.
-    """
-    parts = []
     node.graph.file.count(sum(kernel) * 8, node.here)
-    for axis in range(2):
-        taps = iota(node, kernel[axis]) * dilations[axis]
-        first = iota(node, out[axis]) * strides[axis] - pads[axis]
-        shape = [[kernel[0], 1, 1, 1], [1, kernel[1], 1, 1]][axis], [[1, 1, out[0], 1], [1, 1, 1, out[1]]][axis]
-        whole = node.shape([*kernel, *out])
-        at = (taps.reshape(*shape[0]) + first.reshape(*shape[1])).apply(ops.broadcast_to, whole)
-        parts.append(at.reshape(kernel[0] * kernel[1], product(out), 1))
-    return parts[0].apply(ops.concat, parts[1], axis=2).cast(dtype)
+    result = deformable_convolution(
+        node.emit,
+        x.expr,
+        w.expr,
+        offset.expr,
+        shaped_input(node, 4).expr if node.has(4) else None,
+        strides=strides,
+        dilations=dilations,
+        pads=[pad for pad in pads if isinstance(pad, int)],
+        groups=groups,
+        offset_groups=shares,
+    )
+    return (TensorExpr(node, result) + per_channel(node, 3, 4)).expr if node.has(3) else result

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.common import complex_math
 from relvm.frontend.common.complex_math import Complex
 from relvm.frontend.common.fourier import fourier_transform, inverse_real_transform
+from relvm.frontend.common.kernel_parts import buffer, loops
 from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
 from relvm.frontend.torch.ops.creation import converted
 from relvm.frontend.torch.ops.products import einsum, matmul
@@ -20,6 +21,7 @@ from relvm.frontend.torch.registry import (
     Node,
     axis_of,
     converter_for,
+    converts,
     converts_by_parts,
     converts_complex,
     known_int,
@@ -27,7 +29,11 @@ from relvm.frontend.torch.registry import (
 )
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.loop_ir import Literal as Number
 from relvm.ir.symbolic import product
+from relvm.ir.types import TensorType
+from relvm.kernels.kernel_builder import KernelBuilder
 
 # ---- operators that treat both parts alike ----
 
@@ -44,15 +50,17 @@ converts_by_parts(
     *("take_along_dim", "take", "index.Tensor", "_unsafe_index.Tensor", "alias", "detach", "clone", "contiguous"),
     *("lift_fresh_copy", "view_copy", "expand_copy", "alias_copy", "lift_fresh", "pixel_shuffle", "pixel_unshuffle"),
     *("sum", "sum.dim_IntList", "mean", "mean.dim", "cumsum", "neg", "negative", "positive", "zeros_like", "zeros"),
-    *("new_zeros", "empty_like", "empty.memory_format", "zero", "trace", "masked_select"),
+    *("new_zeros", "empty_like", "empty.memory_format", "zero", "trace", "masked_select", "fft_fftshift"),
+    *("fft_ifftshift", "vsplit.int", "vsplit.array", "hsplit.int", "hsplit.array", "dsplit.int", "dsplit.array"),
 )
 converts_by_parts(
-    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "index_put", "_unsafe_index_put"),
+    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "column_stack", "dstack", "diff"),
+    *("index_put", "_unsafe_index_put"),
     *("_index_put_impl", "scatter.src", "scatter.value", "scatter_add", "index_add", "index_copy", "masked_scatter"),
     *("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "where.self", "masked_fill.Scalar"),
     *("masked_fill.Tensor", "constant_pad_nd", "full", "full_like", "new_full", "fill.Scalar", "fill.Tensor"),
-    *("where.ScalarOther", "where.ScalarSelf", "index_fill.int_Scalar", "index_fill.int_Tensor", "copy"),
-    values=("self", "other", "src", "source", "value", "values", "tensors", "fill_value"),
+    *("pad", "where.ScalarOther", "where.ScalarSelf", "index_fill.int_Scalar", "index_fill.int_Tensor", "copy"),
+    values=("self", "other", "src", "source", "value", "values", "tensors", "fill_value", "prepend", "append"),
 )
 
 
@@ -351,6 +359,70 @@ def _einsum(node: Node, equation: str, tensors: Sequence[Any], *, path: Any = No
 # ---- sizes and reductions ----
 
 
+def _running_products(name: str, x: TensorType, *, only_last: bool) -> KernelDef:
+    """Return a kernel for the products of complex numbers along the middle one of three axes.
+
+    x: the type of each part of the argument, of dtype f64.
+    only_last: whether the results are the products of all numbers, otherwise those up to each number.
+    """
+    k = KernelBuilder()
+    parts = [buffer(part, x) for part in ("real", "imaginary")]
+    first, count, last = parts[0].shape
+    shape = TensorType(F64, (first, last) if only_last else (first, count, last))
+    outs = [buffer(f"{part.name}_out", shape, is_output=True) for part in parts]
+    with loops(k, (first, last)) as (i, j):
+        totals = [k.variable("total", Number(value, F64)) for value in (1.0, 0.0)]
+        with loops(k, (count,)) as (at,):
+            (a, b), (c, d) = (k.let("a", totals[0]), k.let("b", totals[1])), (part[i, at, j] for part in parts)
+            k.assign(totals[0], a * c - b * d)
+            k.assign(totals[1], a * d + b * c)
+            if not only_last:
+                for out, total in zip(outs, totals, strict=True):
+                    k.store(out, (i, at, j), total)
+        if only_last:
+            for out, total in zip(outs, totals, strict=True):
+                k.store(out, (i, j), total)
+    return KernelDef(name, tuple(parts), tuple(outs), k.finish())
+
+
+def _products_along(node: Node, x: Any, axis: int, *, only_last: bool) -> Complex:
+    """Return the products along an axis, without this axis if `only_last` is true.   x: a tensor of rank >= 1."""
+    parts = _wide(node, x)
+    shape = shape_of(parts[0])
+    before, after = shape[:axis], shape[axis + 1 :]
+    flat = [node.reshaped(part, (product(before), shape[axis], product(after))) for part in parts]
+    kernel = _running_products(node.kernel_name("complex_products"), flat[0].tensor_type, only_last=only_last)
+    found = (product(before), product(after)) if only_last else (product(before), shape[axis], product(after))
+    real, imaginary = node.call_kernel(kernel, flat, [TensorType(F64, found)] * 2)
+    result = (*before, *after) if only_last else shape
+    return node.reshaped(real, result), node.reshaped(imaginary, result)
+
+
+@converts_complex("prod", "prod.dim_int")
+def _prod(node: Node, self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> ComplexTensor:
+    x = as_complex(node, self, F64)
+    shape = shape_of(x.real)
+    if not shape:
+        return _rounded(node, _wide(node, x))
+    if dim is None:
+        x = ComplexTensor(*(node.reshaped(node.emit(part), (product(shape),)) for part in (x.real, x.imaginary)))
+    axis = 0 if dim is None else axis_of(dim, len(shape))
+    found = _products_along(node, x, axis, only_last=True)
+    if keepdim:
+        kept = (*shape[:axis], 1, *shape[axis + 1 :])
+        found = node.reshaped(found[0], kept), node.reshaped(found[1], kept)
+    return _rounded(node, found)
+
+
+@converts_complex("cumprod")
+def _cumprod(node: Node, self: Any, dim: int, *, dtype: Any = None) -> ComplexTensor:
+    x = as_complex(node, self, F64)
+    shape = shape_of(x.real)
+    if not shape:
+        return _rounded(node, _wide(node, x))
+    return _rounded(node, _products_along(node, x, axis_of(dim, len(shape)), only_last=False))
+
+
 @converts_complex("sym_size.int")
 def _sym_size(node: Node, self: ComplexTensor, dim: int) -> Any:
     return shape_of(self.real)[dim]
@@ -455,6 +527,50 @@ def _fourier(
         real, imaginary = (node.emit(ops.multiply(part, factor)) for part in x)
         return (real, imaginary)
     return x
+
+
+def _short_time_transform(
+    node: Node,
+    self: Any,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Complex:
+    """Return the Fourier transforms of windows of signals, which are in the last axis."""
+    if isinstance(window, ComplexTensor) or align_to_window:
+        raise RelvmUnsupportedError("a complex window, or the argument align_to_window, is not supported")
+    count = known_int(n_fft, "n_fft")
+    width = count if win_length is None else known_int(win_length, "win_length")
+    step = count // 4 if hop_length is None else known_int(hop_length, "hop_length")
+    before = (count - width) // 2
+    weights = node.emit(node.full(1, (width,), F64) if window is None else node.cast(window, F64))
+    weights = node.emit(ops.pad(weights, pads=(before, count - width - before)))
+    unfold = converter_for("aten.unfold.default")
+    assert unfold is not None
+    frames = [node.emit(unfold(node, part, len(shape_of(part)) - 1, count, step)) for part in _wide(node, self)]
+    real, imaginary = (node.emit(ops.multiply(part, weights)) for part in frames)
+    half: Half = "result" if onesided is not False and not isinstance(self, ComplexTensor) else ""
+    rank = len(shape_of(real))
+    found = _fourier(node, (real, imaginary), (rank - 1,), int(normalized), inverse=False, half=half)
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    real, imaginary = (node.emit(ops.transpose(part, perm=order)) for part in found)
+    return real, imaginary
+
+
+@converts_complex("stft")
+def _stft(node: Node, **arguments: Any) -> ComplexTensor:
+    return _rounded(node, _short_time_transform(node, **arguments))
+
+
+@converts("stft")
+def _stft_of_parts(node: Node, **arguments: Any) -> Expr:
+    """Needs numbers of points that are known when the program is imported."""
+    return _view_as_real(node, _rounded(node, _short_time_transform(node, **arguments)))
 
 
 @converts_complex("_fft_c2c")

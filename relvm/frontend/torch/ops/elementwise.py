@@ -590,7 +590,7 @@ def _addcdiv(node: Node, self: Expr, tensor1: Expr, tensor2: Expr, *, value: Any
 
 
 @converts("lerp.Scalar", "lerp.Tensor", "lerp.Scalar_Tensor")
-def _lerp(node: Node, self: Expr, end: Expr, weight: Any) -> Expr:
+def lerp(node: Node, self: Expr, end: Expr, weight: Any) -> Expr:
     x, y, w = (node.emit(each) for each in wide_operands(node, self, end, weight))
     span = node.emit(ops.subtract(y, x))
     near = ops.add(x, ops.multiply(w, span))

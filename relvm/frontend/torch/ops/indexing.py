@@ -140,7 +140,13 @@ def _nonzero(node: Node, self: Expr) -> Expr:
 
 @converts("nonzero_numpy")
 def _nonzero_numpy(node: Node, self: Expr) -> tuple[Expr, ...]:
-    return tuple(mask_positions(node, node.cast(self, BOOL)))
+    x = self if shape_of(self) else node.reshaped(self, (1,))
+    return tuple(mask_positions(node, node.cast(x, BOOL)))
+
+
+@converts("where")
+def _where(node: Node, condition: Expr) -> tuple[Expr, ...]:
+    return _nonzero_numpy(node, condition)
 
 
 @converts("argwhere")

@@ -7,7 +7,8 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.torch.registry import Node, converts, shape_of
+from relvm.frontend.torch.ops.reductions import vector_norm
+from relvm.frontend.torch.registry import Node, axis_of, converts, shape_of
 from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, product
 
@@ -310,3 +311,23 @@ def _renorm(node: Node, self: Expr, p: Any, dim: int, maxnorm: Any) -> Expr:
     norm = node.emit(vector_norm(node, x, p, axes, True))
     factor = ops.multiply(ops.reciprocal(ops.add(norm, 1e-7)), float(maxnorm))
     return ops.multiply(x, ops.where(ops.greater(norm, float(maxnorm)), factor, 1))
+
+
+def _norm_except(node: Node, x: Expr, order: Any, dim: int) -> Expr:
+    """Return the norm along all axes except `dim`, which stay with the size 1.   dim: -1 for the norm of all of x."""
+    rank = len(shape_of(x))
+    kept = -1 if dim == -1 else axis_of(dim, rank)
+    axes = tuple(axis for axis in range(rank) if axis != kept)
+    norm = vector_norm(node, x, order, axes, True)
+    return ops.reshape(node.emit(norm), Shape(())) if dim == -1 else norm
+
+
+@converts("norm_except_dim")
+def _norm_except_dim(node: Node, v: Expr, pow: int = 2, dim: int = 0) -> Expr:
+    return _norm_except(node, node.emit(node.wide(v)), pow, dim)
+
+
+@converts("_weight_norm")
+def _weight_norm(node: Node, v: Expr, g: Expr, dim: int = 0) -> Expr:
+    x, scale = node.emit(node.wide(v)), node.emit(node.wide(g))
+    return ops.multiply(x, ops.divide(scale, _norm_except(node, x, 2, dim)))

@@ -8,12 +8,13 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.torch.ops.elementwise import as_bool, is_nan, log_add_exp
+from relvm.frontend.torch.ops.elementwise import as_bool, is_nan, lerp, log_add_exp, operands, wide_operands
 from relvm.frontend.torch.ops.shapes import concatenated, sliced
 from relvm.frontend.torch.registry import Node, axes_of, axis_of, converts, known_int, shape_of
-from relvm.ir.dtypes import BOOL, F32, I64, DType
+from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
 from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, dim_op, product
+from relvm.ir.type_rules import broadcast_dims
 
 Axes = int | Sequence[int] | None
 
@@ -238,12 +239,90 @@ def _linalg_vector_norm(
     node: Node, self: Expr, ord: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Expr:
     x = node.wide(node.cast(self, node.out_dtype()))
-    return vector_norm(node, x, ord, axes_of(dim, len(shape_of(x))), keepdim)
+    axes, shape = axes_of(dim, len(shape_of(x))), shape_of(x) or (1,)
+    if ord != 0 and all(shape[axis] == 1 for axis in axes):  # no power, which could overflow
+        ord = 1
+    return vector_norm(node, x, ord, axes, keepdim)
 
 
 @converts("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim_dtype")
 def _norm(node: Node, self: Expr, p: Any = 2, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Expr:
     return _linalg_vector_norm(node, self, 2 if p is None else p, dim, keepdim)
+
+
+@converts("pairwise_distance")
+def _pairwise_distance(node: Node, x1: Expr, x2: Expr, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Expr:
+    x, y = (node.emit(each) for each in wide_operands(node, x1, x2))
+    difference = node.emit(ops.add(ops.subtract(x, y), node.number(eps, x.known_element_type)))
+    return vector_norm(node, difference, p, (len(shape_of(difference)) - 1,), keepdim)
+
+
+@converts("cosine_similarity")
+def _cosine_similarity(node: Node, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8) -> Expr:
+    xs = operands(node, x1, x2)
+    shape = broadcast_dims("cosine_similarity", tuple(map(shape_of, xs)))
+    axes = (axis_of(dim, len(shape)),)
+
+    def rounded(value: Expr) -> Expr:
+        return node.emit(node.wide(node.cast(node.emit(value), node.out_dtype())))
+
+    units = []
+    for x in xs:
+        x = node.broadcast(node.emit(node.wide(x)), shape)
+        norm = rounded(vector_norm(node, x, 2, axes, True))
+        units.append(rounded(ops.divide(x, ops.maximum(norm, node.number(eps, x.known_element_type)))))
+    return _reduced(node, ops.sum, rounded(ops.multiply(*units)), axes, False)
+
+
+def _quantile(*names: str, ignores_nan: bool) -> None:
+    @converts(*names)
+    def convert(
+        node: Node,
+        self: Expr,
+        q: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Expr:
+        shape = shape_of(self)
+        axis = 0 if dim is None else axis_of(dim, len(shape))
+        x = node.reshaped(self, (product(shape),)) if dim is None or not shape else self
+        rank, dtype = len(shape_of(x)), x.known_element_type
+        count = shape_of(x)[axis]
+        sorted_x = node.emit(_sort(node, x, axis)[0])
+        last = node.emit(ops.subtract(node.number(count, F64), 1.0))
+        places = node.number(q, F64)
+        found_q = shape_of(places)
+        points = node.reshaped(places, (product(found_q), *(1 for _ in range(rank))))
+        unknown = node.cast(node.emit(is_nan(x)), F64)
+        number = node.emit(ops.sum(unknown, axes=(axis,), keepdims=True))
+        if ignores_nan:
+            ranks = node.emit(ops.multiply(points, ops.maximum(ops.subtract(last, number), 0.0)))
+        else:  # NaN, which is sorted last, is the result if there is one
+            ranks = node.emit(ops.where(ops.greater(number, 0.0), last, ops.multiply(points, last)))
+        low = node.emit(ops.floor(ranks))
+        ends = [low, node.emit(ops.ceil(ranks))]
+        if interpolation in ("lower", "higher", "nearest"):
+            ends = [node.emit(ops.round(ranks)) if interpolation == "nearest" else ends[interpolation == "higher"]]
+        stacked = node.broadcast(node.emit(ops.expand_dims(sorted_x, axes=(0,))), (product(found_q), *shape_of(x)))
+        values = [
+            node.emit(ops.gather_elements(stacked, node.cast(end, I64), axis=axis + 1, from_end=False)) for end in ends
+        ]
+        result = values[0]
+        if len(values) == 2:
+            part = 0.5 if interpolation == "midpoint" else node.cast(node.emit(ops.subtract(ranks, low)), dtype)
+            result = node.emit(lerp(node, *values, part))
+        kept = shape_of(result)[1:]
+        if dim is None and keepdim:
+            kept = (1,) * len(shape)
+        elif not keepdim:
+            kept = (*kept[:axis], *kept[axis + 1 :])
+        return node.reshaped(result, (*found_q, *(kept if shape else ())))
+
+
+_quantile("quantile", "quantile.scalar", ignores_nan=False)
+_quantile("nanquantile", "nanquantile.scalar", ignores_nan=True)
 
 
 def _numbered(node: Node, x: Expr, axis: int) -> Expr:

@@ -395,6 +395,54 @@ def _vstack(node: Node, tensors: Sequence[Expr]) -> Expr:
     return concatenated(node, [node.cast(x, node.out_dtype()) for x in xs], 0)
 
 
+@converts("row_stack")
+def _row_stack(node: Node, tensors: Sequence[Expr]) -> Expr:
+    return _vstack(node, tensors)
+
+
+@converts("column_stack")
+def _column_stack(node: Node, tensors: Sequence[Expr]) -> Expr:
+    xs = [node.reshaped(x, (product(shape_of(x)), 1)) if _rank(x) < 2 else x for x in tensors]
+    return concatenated(node, [node.cast(x, node.out_dtype()) for x in xs], 1)
+
+
+@converts("dstack")
+def _dstack(node: Node, tensors: Sequence[Expr]) -> Expr:
+    xs = []
+    for x in tensors:
+        shape = shape_of(x) if _rank(x) > 1 else (1, product(shape_of(x)))
+        xs.append(node.cast(node.reshaped(x, (*shape, 1) if len(shape) < 3 else shape), node.out_dtype()))
+    return concatenated(node, xs, 2)
+
+
+def _split_along(name: str, axis: int) -> None:
+    @converts(f"{name}.int", view=True)
+    def convert(node: Node, self: Expr, sections: AnyDim) -> tuple[Expr, ...]:
+        return _tensor_split(node, self, sections, min(axis, _rank(self) - 1))
+
+    @converts(f"{name}.array", view=True)
+    def convert_at(node: Node, self: Expr, indices: Sequence[AnyDim]) -> tuple[Expr, ...]:
+        return _tensor_split_at(node, self, indices, min(axis, _rank(self) - 1))
+
+
+for _name, _axis in (("vsplit", 0), ("hsplit", 1), ("dsplit", 2)):
+    _split_along(_name, _axis)
+
+
+@converts("diff")
+def _diff(
+    node: Node, self: Expr, n: int = 1, dim: int = -1, prepend: Expr | None = None, append: Expr | None = None
+) -> Expr:
+    axis = axis_of(dim, _rank(self))
+    given = [x for x in (prepend, self, append) if x is not None]
+    x = concatenated(node, [node.cast(each, node.out_dtype()) for each in given], axis)
+    for _ in range(n):
+        x = node.emit(x)
+        high, low = node.emit(sliced(node, x, axis, 1, None)), node.emit(sliced(node, x, axis, 0, -1))
+        x = ops.not_equal(high, low) if x.known_element_type.is_bool else ops.subtract(high, low)
+    return x
+
+
 @converts("flip")
 def _flip(node: Node, self: Expr, dims: Sequence[int]) -> Expr:
     axes = axes_of(tuple(dims), _rank(self)) if dims else ()
@@ -440,6 +488,18 @@ def _roll(node: Node, self: Expr, shifts: Sequence[AnyDim], dims: Sequence[int] 
     for shift, dim in zip(shifts, dims, strict=True):
         result = node.emit(_rolled(node, result, shift, axis_of(dim, len(shape))))
     return result
+
+
+def _shifted_spectrum(name: str, *, inverse: bool) -> None:
+    @converts(name)
+    def convert(node: Node, self: Expr, dim: int | Sequence[int] | None = None) -> Expr:
+        axes = axes_of(dim, _rank(self))
+        sizes = [shape_of(self)[axis] for axis in axes]
+        return _roll(node, self, [(size + 1) // 2 if inverse else size // 2 for size in sizes], axes) if axes else self
+
+
+_shifted_spectrum("fft_fftshift", inverse=False)
+_shifted_spectrum("fft_ifftshift", inverse=True)
 
 
 def _rolled(node: Node, x: Expr, shift: AnyDim, axis: int) -> Expr:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError
 from relvm.frontend.common.kernel_parts import buffer, loops
 from relvm.frontend.common.kernel_parts import size as size_of
 from relvm.frontend.torch.ops.indexing import as_dim
 from relvm.frontend.torch.ops.shapes import sliced
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
-from relvm.ir.dtypes import F32, F64, I64, DType
+from relvm.ir.dtypes import F32, F64, I64, U8, DType
 from relvm.ir.expr import Expr, Shape, constant
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Buffer, Literal, Operation, Scalar
@@ -324,9 +325,12 @@ def _resampled(
     scales: the factor of each axis, or None to use the quotient of the sizes.
     """
     dtype = x.known_element_type
+    if dtype == U8 and not mode.startswith("nearest"):
+        kernel = _cubic_weights if mode == "cubic" else _linear_weights
+        return _resampled_pixels(node, x, size, scales, partial(kernel, align_corners=align_corners))
     x = node.wide(x)
     computed = x.known_element_type
-    for axis, scale in enumerate(scales, 2):
+    for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
         old = shape_of(x)[axis]
         if size is not None:
             new = size[axis - 2]
@@ -337,7 +341,7 @@ def _resampled(
             continue
         taps = _taps(node, old, new, scale, align_corners, mode, computed)
         x = node.emit(ops.interpolate(x, *taps, axis=axis))
-    return node.cast(x, dtype) if dtype.is_float or mode.startswith("nearest") else x
+    return node.cast(x, dtype)
 
 
 def _scaled_size(node: Node, old: AnyDim, scale: float) -> AnyDim:
@@ -443,44 +447,120 @@ for _rank, _kind in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
 _declare_upsample("upsample_bicubic2d", "cubic", 2)
 
 
-def _smooth_taps(
-    old: int, new: int, scale: float | None, align_corners: bool, cubic: bool, dtype: DType
-) -> tuple[Expr, Expr]:
-    """Return what `_taps` returns, for a resampling with antialias: a window that grows with the reduction."""
-    real: Any = np.float64 if dtype.bits == 64 else np.float32
+Weights = tuple[np.ndarray, np.ndarray]  # for each tap and new element, the position of an old element and its weight
+Kernel = Callable[[int, int, float | None], Weights]  # of the old size, the new size, and the scale
+
+
+def _step(old: int, new: int, scale: float | None, align_corners: bool, real: Any) -> Any:
+    """Return the distance between adjacent new elements, as `_ratio`, of the type `real`."""
     if align_corners:
-        ratio = real(old - 1) / real(new - 1) if new > 1 else real(0)
-    else:
-        ratio = real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
+        return real(old - 1) / real(new - 1) if new > 1 else real(0)
+    return real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
+
+
+def _linear_weights(old: int, new: int, scale: float | None, align_corners: bool) -> Weights:
+    """Return the taps of bilinear resampling."""
+    step, at = _step(old, new, scale, align_corners, np.float64), np.arange(new, dtype=np.float64)
+    source = at * step if align_corners else np.maximum((at + 0.5) * step - 0.5, 0)
+    first = np.minimum(np.floor(source), old - 1)
+    rest = np.clip(source - first, 0, 1)
+    return _inside(np.stack([first, first + 1]), np.stack([1 - rest, rest]), old)
+
+
+def _cubic_weights(old: int, new: int, scale: float | None, align_corners: bool) -> Weights:
+    """Return the taps of bicubic resampling, with Keys' kernel and a = -0.75."""
+    step, at = _step(old, new, scale, align_corners, np.float64), np.arange(new, dtype=np.float64)
+    source = at * step if align_corners else (at + 0.5) * step - 0.5
+    first = np.floor(source)
+    return _inside(
+        first + np.arange(-1, 3)[:, None], _keys(np.arange(1, -3, -1)[:, None] + (source - first), -0.75), old
+    )
+
+
+def _inside(places: np.ndarray, weights: np.ndarray, size: int) -> Weights:
+    """Return taps for which those outside an axis are part of the nearest tap inside it."""
+    inside = np.clip(places, 0, size - 1).astype(np.int64)
+    for tap in range(len(inside) - 1, 0, -1):
+        is_same = inside[tap] == inside[tap - 1]
+        weights[tap - 1] += np.where(is_same, weights[tap], 0)
+        weights[tap] = np.where(is_same, 0, weights[tap])
+    return inside, weights
+
+
+def _keys(distance: np.ndarray, a: float) -> np.ndarray:
+    """Return the weights of cubic convolution, Keys' kernel with a parameter."""
+    distance, a = np.abs(distance), distance.dtype.type(a)
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = (((distance - 5) * distance + 8) * distance - 4) * a
+    return np.where(distance < 1, near, np.where(distance < 2, far, 0))
+
+
+def _smooth_weights(
+    old: int, new: int, scale: float | None, align_corners: bool, cubic: bool, real: Any = np.float64
+) -> Weights:
+    """Return the taps of resampling with antialias: a window that grows with the reduction."""
+    ratio = _step(old, new, scale, align_corners, real)
     widening = max(ratio, real(1))
     support = real(2 if cubic else 1) * widening
     center = (np.arange(new, dtype=real) + real(0.5)) * ratio
     low = np.maximum((center - support + real(0.5)).astype(np.int64), 0)
     high = np.minimum((center + support + real(0.5)).astype(np.int64), old)
     places = low + np.arange((high - low).max(initial=1))[:, None]
-    distance = np.abs((places - center + real(0.5)) / widening)
-    if cubic:  # Keys' kernel with a = -0.5
-        near = (real(1.5) * distance - real(2.5)) * distance * distance + 1
-        far = (((distance - 5) * distance + 8) * distance - 4) * real(-0.5)
-        weights = np.where(distance < 1, near, np.where(distance < 2, far, 0))
-    else:
-        weights = np.maximum(1 - distance, 0)
+    distance = np.abs((places - center + real(0.5)) * (real(1) / widening))
+    weights = _keys(distance, -0.5) if cubic else np.maximum(1 - distance, 0)
     weights = np.where(places < high, weights, 0)
     total = weights.sum(0)
-    weights = weights / np.where(total == 0, 1, total)
-    return constant(np.minimum(places, old - 1)), constant(weights.astype(dtype.numpy))
+    return np.minimum(places, old - 1), weights / np.where(total == 0, 1, total)
+
+
+_WEIGHT_LIMIT = 1 << 15  # of the weights of pixels, which are rounded to integers of 16 bits
+_MOST_BITS = 22  # of the fraction of such a weight
+
+
+def _resampled_pixels(
+    node: Node, x: Expr, size: Sequence[AnyDim] | None, scales: Sequence[float | None], kernel: Kernel
+) -> Expr:
+    """Return images of dtype u8 with their spatial axes resampled, the last axis first.
+
+    As in PyTorch, weights are rounded to fixed-point numbers, and the result along each axis to an integer.  f64
+    represents all sums exactly.
+    """
+    new_sizes = [
+        size[axis] if size is not None else _scaled_size(node, old, scales[axis] or 1)
+        for axis, old in enumerate(shape_of(x)[2:])
+    ]
+    x = node.cast(x, F64)
+    for axis in range(len(new_sizes) - 1, -1, -1):
+        old = known_int(shape_of(x)[axis + 2], "the size of an image of dtype u8 that is resampled")
+        new = known_int(new_sizes[axis], "the new size of an image of dtype u8 that is resampled")
+        if old == new:
+            continue
+        places, weights = kernel(old, new, scales[axis])
+        bits = next(
+            (bits for bits in range(_MOST_BITS) if int(0.5 + weights.max() * 2 ** (bits + 1)) >= _WEIGHT_LIMIT),
+            _MOST_BITS,
+        )
+        rounded = np.trunc(weights * 2**bits + np.copysign(0.5, weights))
+        total = node.emit(ops.interpolate(x, constant(places), constant(rounded), axis=axis + 2))
+        scaled = node.emit(ops.multiply(ops.add(total, float(2**bits // 2)), 0.5**bits))
+        x = node.emit(ops.clip(ops.floor(scaled), min=0.0, max=255.0))
+    return node.cast(x, U8)
 
 
 def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
     def resampled(node: Node, x: Expr, size: Any, scales: Sequence[float | None], align_corners: bool) -> Expr:
         dtype, x = x.known_element_type, node.wide(x)
-        for axis, scale in enumerate(scales, 2):
+        if dtype == U8:
+            kernel = partial(_smooth_weights, align_corners=align_corners, cubic=cubic)
+            return _resampled_pixels(node, x, size, scales, kernel)
+        numpy = x.known_element_type.numpy
+        for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
             old = known_int(shape_of(x)[axis], "the size of an image that is resampled with antialias")
             new = size[axis - 2] if size is not None else _scaled_size(node, old, scale or 1)
             new = known_int(new, "the new size of an image that is resampled with antialias")
             if old != new:
-                taps = _smooth_taps(old, new, scale, align_corners, cubic, x.known_element_type)
-                x = node.emit(ops.interpolate(x, *taps, axis=axis))
+                places, weights = _smooth_weights(old, new, scale, align_corners, cubic, numpy.type)
+                x = node.emit(ops.interpolate(x, constant(places), constant(weights.astype(numpy)), axis=axis))
         return node.cast(x, dtype)
 
     @converts(name)
@@ -510,14 +590,23 @@ _CUBIC_BORDER = 3  # the number of elements outside the image that the taps of c
 _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 
+def _reflected(node: Node, position: Expr, extent: Expr, align_corners: bool) -> Expr:
+    """Return positions along an axis, mirrored at both ends of the axis as often as needed."""
+    if align_corners:
+        low, period = 0.0, node.emit(ops.multiply(ops.subtract(extent, 1.0), 2.0))
+    else:
+        low, period = -0.5, node.emit(ops.multiply(extent, 2.0))
+    distance = node.emit(ops.abs(ops.subtract(position, low)))
+    phase = node.emit(ops.subtract(distance, ops.multiply(ops.floor(ops.divide(distance, period)), period)))
+    return node.emit(ops.add(ops.minimum(phase, ops.subtract(period, phase)), low))
+
+
 @converts("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def _grid_sampler(
     node: Node, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
     """Samples at the coordinates in the grid, which are in [-1, 1], the last axis first."""
     mode, padding = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
-    if mode == "cubic" and padding == "reflection":
-        raise RelvmUnsupportedError("cubic interpolation with the padding reflection is not supported")
     x, points = node.wide(input), node.wide(grid)
     spatial = shape_of(x)[2:]
     has_border = mode == "cubic" and padding == "border"  # PyTorch moves each tap into the image, relvm the position
@@ -528,16 +617,24 @@ def _grid_sampler(
         extent = node.number(size, points.known_element_type)
         shifted = ops.add(coordinate, 1.0)
         if align_corners:
-            position = ops.multiply(ops.multiply(shifted, 0.5), ops.subtract(extent, 1.0))
+            position = node.emit(ops.multiply(shifted, ops.multiply(ops.subtract(extent, 1.0), 0.5)))
         else:
-            position = ops.multiply(ops.subtract(ops.multiply(shifted, extent), 1.0), 0.5)
+            position = node.emit(ops.subtract(ops.multiply(shifted, ops.multiply(extent, 0.5)), 0.5))
         if has_border:  # all taps of a position outside [-2, extent] are the same element
             nearest = ops.minimum(ops.maximum(position, -2.0), extent)
-            position = ops.add(nearest, float(_CUBIC_BORDER))
+            unknown = ops.multiply(position, 0.0)  # NaN at positions that are infinite or NaN, as in PyTorch
+            position = ops.add(ops.add(nearest, float(_CUBIC_BORDER)), unknown)
+        elif mode != "cubic" and padding != "zeros":  # PyTorch moves positions into the image before it rounds them
+            if padding == "reflection":
+                position = _reflected(node, position, extent, align_corners)
+            last = ops.minimum(position, ops.subtract(extent, 1.0))
+            position = ops.where(ops.greater(position, 0.0), last, 0.0)  # NaN becomes 0
         parts.append(position)
     if has_border:
         pads = (0, 0, *(_CUBIC_BORDER for _ in spatial)) * 2
         x, padding = node.emit(ops.pad(x, pads=pads, mode="edge")), "zeros"
+    elif mode != "cubic" and padding == "reflection":
+        padding = "border"
     places = node.emit(ops.concat(*(node.emit(part) for part in parts), axis=len(shape_of(points)) - 1))
     return ops.grid_sample(x, places, mode=mode, padding=padding, align_corners=bool(align_corners))
 
