@@ -184,7 +184,8 @@ def gemm(
                 pitch = k.let("pitch", round_up(count, STEP))
             stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
             ahead = None
-            if isinstance(right, Prepacked) and constant_value(blocks) != 1:
+            is_tile_of_floats = isinstance(left, Lhs) and tile.dtype.name == "f32"
+            if is_tile_of_floats and isinstance(right, Prepacked) and constant_value(blocks) != 1:
                 following = select(column + width < columns, column + width, column)
                 ahead = k.let("ahead", right.start + following * depth)
             product = _PanelMatmul(
