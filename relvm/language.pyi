@@ -404,7 +404,7 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> Tensor:
-    """For each window, the position of the largest element, which max_pool returns."""
+    """For each window, the position of the element that max_pool returns, the largest."""
 
 def maximum(x: _TensorLike, y: _TensorLike, /) -> Tensor:
     """The larger of x and y, elementwise; NaN where x or y is NaN."""
