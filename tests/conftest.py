@@ -39,7 +39,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         stages = stages_of(item.nodeid.removeprefix("tests/"))
-        for stage in ("full",) if "browser" in item.fixturenames else stages:
+        for stage in ("full",) if "browser" in item.fixturenames and "fast" in stages else stages:
             item.add_marker(stage)
 
 

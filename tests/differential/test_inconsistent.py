@@ -24,7 +24,7 @@ def run(tmp_path: Path, *arguments: object) -> subprocess.CompletedProcess:
         pytest.skip("gcc has no address sanitizer")
     environment = {
         **os.environ,
-        "RELVM_CC": "gcc -fsanitize=address",
+        "RELVM_CC": "env -u LD_PRELOAD gcc -fsanitize=address",
         "RELVM_CACHE_DIR": str(tmp_path / "cache"),
         "LD_PRELOAD": library.stdout.strip(),
         "ASAN_OPTIONS": "detect_leaks=0",
