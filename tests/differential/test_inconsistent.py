@@ -13,7 +13,7 @@ from differential.inconsistent import buildable
 from differential.onnxruntime_process import OnnxRuntimeProcess
 from differential.random_models import draw
 
-MODELS = range(40)
+MODELS = range(24)
 TESTS = Path(__file__).resolve().parent.parent
 
 

@@ -50,8 +50,8 @@ def places() -> dict[int, tuple[int, str]]:
 
 @cache
 def machines(batch: int) -> dict[str, VirtualMachine]:
-    """Return a machine for each mode.  In the full stage, the kernels of two of three batches are bytecode, not C."""
-    target = "c" if modes.COMPILES_ALL or batch % 3 == 0 else "bytecode"
+    """Return a machine for each mode.  In the full stage, the kernels of five of six batches are bytecode, not C."""
+    target = "c" if modes.COMPILES_ALL or batch % 6 == 0 else "bytecode"
     made = machines_of_models(batches()[batch], [(mode, target) for mode in MODES])
     return {mode: machine for (mode, _), machine in made.items()}
 
