@@ -10,8 +10,8 @@ With --onnx, the models of torchvision are exported as ONNX files, which relvm, 
 from __future__ import annotations
 
 import argparse
-import math
 import os
+import statistics
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable
@@ -178,7 +178,7 @@ def _compare_modules(names: Iterable[str]) -> None:
         ratios.append((own / eager, own / inductor))
         row = (f"{seconds * 1e3:.4g}" for seconds in (eager, inductor, own))
         print(f"| {name} | {' | '.join(row)} | {ratios[-1][0]:.2f} | {ratios[-1][1]:.2f} |", flush=True)
-    means = (math.exp(sum(map(math.log, each)) / len(each)) for each in zip(*ratios, strict=True))
+    means = map(statistics.geometric_mean, zip(*ratios, strict=True))
     print("| geometric mean | | | " + "".join(f"| {mean:.2f} " for mean in means) + "|")
 
 
@@ -205,7 +205,7 @@ def _compare_files(names: Iterable[str]) -> None:
         ratios.append(own / min(peers))
         row = (f"{seconds * 1e3:.4g}" for seconds in (*peers, own))
         print(f"| {name} | {' | '.join(row)} | {ratios[-1]:.2f} |", flush=True)
-    print(f"| geometric mean | | | | {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} |")
+    print(f"| geometric mean | | | | {statistics.geometric_mean(ratios):.2f} |")
 
 
 if __name__ == "__main__":

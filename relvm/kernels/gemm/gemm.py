@@ -183,27 +183,8 @@ def gemm(
             if constant_value(columns) is None:
                 pitch = k.let("pitch", round_up(count, STEP))
             stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
-            ahead = None
-            is_tile_of_floats = isinstance(left, Lhs) and tile.dtype.name == "f32"
-            if is_tile_of_floats and isinstance(right, Prepacked) and constant_value(blocks) != 1:
-                following = select(column + width < columns, column + width, column)
-                ahead = k.let("ahead", right.start + following * depth)
             product = _PanelMatmul(
-                k,
-                rows,
-                columns,
-                column,
-                count,
-                left,
-                width,
-                stride,
-                tile,
-                result,
-                counters,
-                tiles,
-                tile_rows,
-                line,
-                ahead,
+                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, tile_rows, line
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
@@ -285,7 +266,6 @@ class _PanelMatmul:
     tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute
     tile_rows: int
     line: int | None  # the length of a line of columns (see gemm)
-    ahead: Scalar | None  # the position of the next panel in the packed right matrix, if there may be one
 
     def write(
         self,
@@ -335,9 +315,11 @@ class _PanelMatmul:
             a = Address(left.buffer, left.position(row, first))
 
             name, hint = "rvm_tile_f32", {}
-            if self.ahead is not None:  # this tile and those after it load the next panel, each a part of it
-                part = row / self.tile_rows % (width // STEP)
-                name, hint = "rvm_streamed_tile_f32", {"ahead": Address(right, self.ahead + part * (span * STEP))}
+            known = constant_value(self.columns)
+            if self.pitch is None and (known is None or known > width):
+                # This tile and those after it load the next panel, which follows this one in memory, a part each.
+                ahead = start + span * width + row / self.tile_rows % (width // STEP) * (span * STEP)
+                name, hint = "rvm_streamed_tile_f32", {"ahead": Address(right, ahead)}
 
             def add(columns: Scalar) -> None:
                 k.invoke(
