@@ -19,6 +19,7 @@
 #include "compiler.h"
 #include "conv_f32.h"
 #include "depthwise_f32.h"
+#include "depthwise_rows_f32.h"
 #include "gemm_f32.h"
 #include "gemm_int8.h"
 #include "gemm_quantized.h"
@@ -43,7 +44,7 @@ enum {
   PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
   SORT_WORK = 8,                              /* work per number and division of rvm_sort_i64 */
   KEEP_WORK = 64,                             /* work per number of rvm_keep_least_i64 */
-  PLANE_STEPS = 1 << 16,                      /* the largest padding and dilation of rvm_planes_f32 */
+  PLANE_STEPS = 1 << 16,                      /* the largest padding and dilation of a depthwise convolution */
 };
 
 /* The buffers of the arguments READ and WRITE, by name: a struct NAME_buffers for each micro-kernel.  `has_none` keeps
@@ -421,6 +422,42 @@ static int run_rvm_planes_f32(rvm_planes_f32_arguments args, const rvm_planes_f3
     part.sums = args.sums + p * stride;
     SPEND((part.planes + 1) * stride * (args.taps + 1));
     rvm_planes_f32(&part);
+  }
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_depthwise_rows_f32(rvm_depthwise_rows_f32_arguments args,
+                                      const rvm_depthwise_rows_f32_buffers *buffers, const rvm_micro_watch *watch) {
+#define IS_FORM(height, stride) || (args.window_height == (height) && args.stride_y == (stride))
+  EXPECT(0 RVM_FOR_EACH_DEPTHWISE(IS_FORM));
+#undef IS_FORM
+  EXPECT(args.window_width >= 1 && args.window_width <= RVM_COLUMN_TAPS);
+  EXPECT(args.stride_x >= 1 && args.stride_x <= 2);
+  EXPECT(args.pad_y <= PLANE_STEPS && args.pad_x <= PLANE_STEPS);
+  EXPECT(args.height >= 1 && args.width >= 1);
+  if (args.planes == 0 || args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
+  const int64_t elements = args.height * args.width, window = args.window_height * args.window_width;
+  EXPECT((args.row + args.rows - 1) * args.stride_y - args.pad_y < args.height);
+  EXPECT((args.column + args.columns - 1) * args.stride_x - args.pad_x < args.width);
+  EXPECT_WORK((double)args.columns * RVM_COLUMN_ROWS, 0x1p20);
+  EXPECT_WORK((double)args.columns * (double)args.rows, 0x1p20);
+  const int64_t sums = args.rows * args.columns;
+  EXPECT_WORK((double)args.planes * (double)elements, LARGEST_SIZE);
+  EXPECT_WORK((double)args.planes * (double)sums, LARGEST_SIZE);
+  EXPECT(args.first + args.planes * elements <= args.size);
+  EXPECT_RANGE(x, 0, args.size);
+  EXPECT_RANGE(weights, 0, args.planes * window);
+  EXPECT_RANGE(sums, 0, args.planes * sums + (RVM_DEPTHWISE_FEW - 1) * args.columns + RVM_TILE_STEP);
+  EXPECT_RANGE(copy, 0, rvm_depthwise_copy_size(&args));
+  const int64_t work = (window + 2) * (sums + RVM_DEPTHWISE_REACH), most_planes = portion_size(work, 1);
+  for (int64_t p = 0; p < args.planes; p += most_planes) {
+    rvm_depthwise_rows_f32_arguments part = args;
+    part.planes = min_i64(args.planes - p, most_planes);
+    part.first = args.first + p * elements;
+    part.weights = args.weights + p * window;
+    part.sums = args.sums + p * sums;
+    SPEND(part.planes * work);
+    rvm_depthwise_rows_f32(&part);
   }
   return RVM_MICRO_DONE;
 }

@@ -22,6 +22,7 @@ from relvm.kernels.conv.depthwise import (
     write_few_filters,
     write_planes,
 )
+from relvm.kernels.conv.depthwise_rows import can_write_depthwise_rows, write_depthwise_rows
 from relvm.kernels.conv.direct import convolve_directly
 from relvm.kernels.conv.plan import direct_shape_if_faster, is_flat, wastes_vectors
 from relvm.kernels.conv.sliding_window import (
@@ -72,7 +73,8 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
     write = None
     if isinstance(w.shape[0], int):
         write = _without_product(x, w, window, w.shape[0] // groups, groups)
-    in_columns = in_planes or write is write_few_filters
+    in_rows = not in_planes and w.shape[0] == groups and can_write_depthwise_rows(x, w, window)
+    in_columns = in_planes or in_rows or write is write_few_filters
     if k.is_small or (k.is_compact and in_columns):  # the other kernels copy the input to blocks of up to 64 kB
         # A single window with constant weights is a matrix product elsewhere (is_window_product_faster).
         is_product = groups == 1 and all(dim == 1 for dim in result.shape[2:])
@@ -81,6 +83,9 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
         return
     if in_planes:
         write_planes(k, x, w, result, window)
+        return
+    if in_rows:
+        write_depthwise_rows(k, x, w, result, window)
         return
     if write is not None:
         write(k, x, w, result, window, w.shape[0] // groups)

@@ -61,6 +61,14 @@ static const call calls[] = {
      "wSSSSSwSSSSSSSqwww",
      {2 * 120, 2 * 120, 0, 2, 10, 12, 2 * 6, 2, 3, 0, 0, 3, 2, 6, 6, 2 * 128, 6 * 128, 130}},
     {"rvm_planes_f32", "wSSSSSwSSSSSSSqwww", {0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 16}},
+    /* in place and copied, with more rows than a block has; stride 2; a strip of a row */
+    {"rvm_depthwise_rows_f32",
+     "wSSSSSwSSSSSSSSSSww",
+     {4 * 60 * 5, 4 * 60 * 5, 300, 3, 60, 5, 3 * 9, 3, 3, 1, 1, 1, 1, 0, 60, 0, 5, (3 * 60 + 3) * 5 + 16, 29 * 11}},
+    {"rvm_depthwise_rows_f32",
+     "wSSSSSwSSSSSSSSSSww",
+     {2 * 700, 2 * 700, 0, 2, 20, 35, 2 * 25, 5, 5, 2, 2, 2, 2, 3, 5, 4, 14, (2 * 5 + 3) * 14 + 16, 2 * 38 * 19}},
+    {"rvm_depthwise_rows_f32", "wSSSSSwSSSSSSSSSSww", {0, 0, 0, 0, 1, 1, 0, 3, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
@@ -314,11 +322,22 @@ static void numbers_are_checked(void) {
   refused("rvm_direct_tile_f32", 1, 0, 7);
   refused("rvm_direct_tile_f32", 1, 1, 0);
   refused("rvm_direct_tile_f32", 1, 2, 513);
-  refused("rvm_planes_f32", 0, 2, 5);             /* first */
-  refused("rvm_planes_f32", 0, 4, 0);             /* height */
-  refused("rvm_planes_f32", 0, 7, 513);           /* window_height */
-  refused("rvm_planes_f32", 0, 9, (1 << 16) + 1); /* pad_y */
-  refused("rvm_planes_f32", 0, 13, 65);           /* taps */
+  refused("rvm_planes_f32", 0, 2, 5);                      /* first */
+  refused("rvm_planes_f32", 0, 4, 0);                      /* height */
+  refused("rvm_planes_f32", 0, 7, 513);                    /* window_height */
+  refused("rvm_planes_f32", 0, 9, (1 << 16) + 1);          /* pad_y */
+  refused("rvm_planes_f32", 0, 13, 65);                    /* taps */
+  refused("rvm_depthwise_rows_f32", 0, 2, 301);            /* first */
+  refused("rvm_depthwise_rows_f32", 0, 4, 0);              /* height */
+  refused("rvm_depthwise_rows_f32", 0, 7, 4);              /* window_height */
+  refused("rvm_depthwise_rows_f32", 0, 8, 0);              /* window_width */
+  refused("rvm_depthwise_rows_f32", 0, 8, 8);              /* window_width */
+  refused("rvm_depthwise_rows_f32", 0, 9, 3);              /* stride_y */
+  refused("rvm_depthwise_rows_f32", 0, 10, 0);             /* stride_x */
+  refused("rvm_depthwise_rows_f32", 0, 10, 3);             /* stride_x */
+  refused("rvm_depthwise_rows_f32", 0, 11, (1 << 16) + 1); /* pad_y */
+  refused("rvm_depthwise_rows_f32", 0, 13, 2);             /* row */
+  refused("rvm_depthwise_rows_f32", 0, 15, 2);             /* column */
   refused("rvm_quantized_tile_f32", 0, 0, 0);
   refused("rvm_quantized_tile_f32", 0, 0, 5);
   refused("rvm_quantized_tile_f32", 0, 2, 3);

@@ -134,6 +134,7 @@ _SHARED = (
     "attention.h",
     "conv_f32.h",
     "depthwise_f32.h",
+    "depthwise_rows_f32.h",
     "gemm_f32.h",
     "gemm_int8.h",
     "gemm_quantized.h",

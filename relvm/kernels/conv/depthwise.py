@@ -1,6 +1,6 @@
-"""Loop nest of convolutions with few filters per group, such as depthwise convolutions.
+"""Loop nests of convolutions with few filters per group, and of depthwise convolutions of small planes.
 
-The kernel processes the output in blocks.  For each block, it copies the input elements that the block needs to a
+The first kernel processes the output in blocks.  For each block, it copies the input elements that the block needs to a
 buffer, and adds the padding.  The buffer is arranged for contiguous loads: a window position reads adjacent elements of
 the buffer for adjacent output positions in a row, even if the stride is not 1.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from relvm.ir.dtypes import I32, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 from relvm.ir.symbolic import AnyDim, known_size
+from relvm.kernels.conv.depthwise_rows import can_write_depthwise_rows
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -203,7 +204,7 @@ def _tap_order(shape: _BlockLayout) -> list[int]:
 
 def can_write_planes(x: Buffer, w: Buffer, window: Window, dims: Sequence[AnyDim]) -> bool:
     """Return whether `write_planes` can generate the depthwise convolution of input `x` and weights `w`, and whether it
-    is faster than `write_few_filters`.
+    is faster than `write_depthwise_rows` or `write_few_filters`.
 
     dims: the spatial dimensions of the output.
     """
@@ -214,9 +215,13 @@ def can_write_planes(x: Buffer, w: Buffer, window: Window, dims: Sequence[AnyDim
     taps, vectors = math.prod(map(known_size, window.sizes)), _plane_stride(high * wide) // _LANES
     if taps > _MAX_TAPS or (down - 1) * window.strides[0] >= high or (across - 1) * window.strides[1] >= wide:
         return False
-    # Nanoseconds a plane, fit to measurements on a processor with AVX-512 (benchmarks/README.md, "Convolutions").
-    rows = -(-down // _ROWS) * _ROWS * -(-across // _LANES)
-    of_rows = 22 + 0.12 * taps * rows + 0.15 * down * across + 20 * (window.strides != (1, 1))
+    # Nanoseconds a plane, fit to measurements on processors with AVX-512 (benchmarks/README.md, "Convolutions").
+    rest = down % _ROWS  # the last rows of sums, which are computed together, or up to four of them
+    vectors_of_rows = (down - rest + (rest and (4 if rest <= 4 else _ROWS))) * -(-across // _LANES)
+    if can_write_depthwise_rows(x, w, window):
+        of_rows = 4 + 0.3 * taps * vectors_of_rows + 0.15 * down * across + 25 * (window.strides[1] != 1)
+    else:
+        of_rows = 22 + 0.12 * taps * vectors_of_rows + 0.15 * down * across + 20 * (window.strides != (1, 1))
     return 4 + 0.72 * taps * vectors < of_rows
 
 
@@ -287,7 +292,8 @@ def write_planes(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, windo
 
 
 def column_order(window: Window) -> tuple[RowsOfColumn, ...]:
-    """Return the order in which `write_few_filters` and `write_planes` add the products of a window with two axes."""
+    """Return the order in which the products of a window with two axes are added by `write_few_filters`, `write_planes`
+    and `write_depthwise_rows`."""
     shape = _BlockLayout(window, 1)
     return tuple(
         RowsOfColumn(
