@@ -73,15 +73,10 @@ static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_
 static inline RVM_ALWAYS_INLINE void rvm_columns_of_taps(const rvm_columns_f32_arguments *args, int taps) {
   const int64_t columns = args->columns;
   for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS) {
-    /* About eight independent additions must be in flight to hide their latency.  So if few rows are left, several
-       vectors of columns are computed together.  With 32 vector registers, more sums fit, so each weight is
-       read less often. */
+    /* About eight independent additions must be in flight to hide their latency.  So if few rows are left, two vectors
+       of columns are computed together.  With 32 vector registers, more sums fit, so each weight is read less often. */
     int64_t j = 0;
     const int64_t rows = args->rows - r;
-    if (rows <= 2)
-      for (; columns - j > 3 * RVM_LANES; j += 4 * RVM_LANES) rvm_columns_in_registers(args, taps, 2, 4, r, j);
-    if (rows <= 4 && RVM_VECTOR_REGISTERS == 32)
-      for (; columns - j > 2 * RVM_LANES; j += 3 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 3, r, j);
     if (rows <= 4)
       for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_columns_in_registers(args, taps, 4, 2, r, j);
     if (RVM_VECTOR_REGISTERS == 32)

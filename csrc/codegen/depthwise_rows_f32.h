@@ -63,14 +63,14 @@ typedef struct rvm_depthwise_column {
 static inline RVM_ALWAYS_INLINE void rvm_add_depthwise_column(const rvm_depthwise_block *block,
                                                               const rvm_depthwise_column *column, int taps,
                                                               int stride_y, int rows, int vectors, int is_masked,
-                                                              rvm_lanes sum[RVM_COLUMN_ROWS][2]) {
+                                                              rvm_lanes sum[RVM_COLUMN_ROWS][4]) {
   float weight[RVM_COLUMN_TAPS];
 #pragma GCC unroll 7
   for (int t = 0; t < taps; t++) weight[t] = column->weights[t * stride_y * block->window_width];
 #pragma GCC unroll 13
   for (int r = 0; r < rows + taps - 1; r++) {
     const float *const source = column->lines[r * stride_y] + column->element;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
       rvm_words values = *(const rvm_words *)(source + v * RVM_LANES);
       if (is_masked) values &= *(const rvm_words *)(block->masks + column->element + v * RVM_LANES);
@@ -88,10 +88,10 @@ static inline RVM_ALWAYS_INLINE void rvm_depthwise_in_registers(const rvm_depthw
                                                                 int64_t column) {
   const int64_t columns = block->columns, window_width = block->window_width;
   const int64_t rest = columns - column < vectors * RVM_LANES ? columns - column : vectors * RVM_LANES;
-  rvm_lanes sum[RVM_COLUMN_ROWS][2];
+  rvm_lanes sum[RVM_COLUMN_ROWS][4];
 #pragma GCC unroll 7
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_lanes){0};
 #pragma GCC unroll 2
   for (int phase = 0; phase < stride_y; phase++) {
@@ -112,7 +112,7 @@ static inline RVM_ALWAYS_INLINE void rvm_depthwise_in_registers(const rvm_depthw
   float *const sums = block->sums + row * columns + column;
 #pragma GCC unroll 7
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + r * columns + v * RVM_LANES) = sum[r][v];
 }
 
@@ -125,8 +125,10 @@ static inline RVM_ALWAYS_INLINE void rvm_depthwise_sums(const rvm_depthwise_bloc
     int64_t v = last;
     if (block->rows - r <= RVM_DEPTHWISE_FEW) {
       if (last % 2 == 0) rvm_depthwise_in_registers(block, height, stride_y, RVM_DEPTHWISE_FEW, 1, r, v-- * RVM_LANES);
-      for (; v >= 0; v -= 2)
+      /* At least eight additions must be in flight to hide their latency. */
+      for (; v >= 0 && (block->rows - r > 2 || v % 4 != 3); v -= 2)
         rvm_depthwise_in_registers(block, height, stride_y, RVM_DEPTHWISE_FEW, 2, r, (v - 1) * RVM_LANES);
+      for (; v >= 0; v -= 4) rvm_depthwise_in_registers(block, height, stride_y, 2, 4, r, (v - 3) * RVM_LANES);
     } else if (RVM_VECTOR_REGISTERS == 32) {
       if (last % 2 == 0) rvm_depthwise_in_registers(block, height, stride_y, RVM_COLUMN_ROWS, 1, r, v-- * RVM_LANES);
       for (; v >= 0; v -= 2)

@@ -20,8 +20,8 @@ from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
 
 CMAKE, GCC = shutil.which("cmake"), shutil.which("gcc")
-# Limits for each setting of RELVM_STRINGS and RELVM_KERNELS.  With gcc 12 on x86-64, the sizes are 653, 199 and 170 kB.
-MAX_BYTES = {("ON", "ON"): 675_000, ("ON", "OFF"): 200_000, ("OFF", "OFF"): 170_500}
+# Limits for each setting of RELVM_STRINGS and RELVM_KERNELS.  With gcc 12 on x86-64, the sizes are 686, 199 and 170 kB.
+MAX_BYTES = {("ON", "ON"): 695_000, ("ON", "OFF"): 200_000, ("OFF", "OFF"): 170_500}
 
 pytestmark = pytest.mark.skipif(CMAKE is None or GCC is None, reason="no CMake or no gcc")
 
