@@ -67,9 +67,16 @@ def _compiler() -> Iterator[None]:
 def write_zig_tools(folder: Path, *options: str) -> Path:
     """Write the scripts cc, ar and ranlib, which call zig, and return the path of cc.
 
-    CMake finds the other two beside it.   options: of the C compiler, such as `-target`.
+    CMake finds the other two beside it.  The programs with which CMake tests the compiler are not optimized.  Without
+    -fno-sanitize=undefined, zig would compile its library for undefined behavior for them, which takes half a minute.
+
+    options: of the C compiler, such as `-target`.
     """
-    for name, words in (("cc", ("cc", "-g0", *options)), ("ar", ("ar",)), ("ranlib", ("ranlib",))):
+    for name, words in (
+        ("cc", ("cc", "-g0", "-fno-sanitize=undefined", *options)),
+        ("ar", ("ar",)),
+        ("ranlib", ("ranlib",)),
+    ):
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec {shlex.join((sys.executable, "-m", "ziglang", *words))} "$@"\n')
         script.chmod(script.stat().st_mode | stat.S_IXUSR)

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from support import modes
 from support.browser import browser  # noqa: F401  (a fixture)
-from support.stages import compiles, may_hold, stages_of
+from support.stages import compiles, may_hold, stages_of, starting_order
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested
@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send this signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
     modes.COMPILES_ALL = config.option.markexpr != "full"
+    config.option.loadscopereorder = False  # `--dist loadfile` begins the files in the order of the tests
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -36,11 +37,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if may_hold(config.option.markexpr, collection_path.relative_to(ROOT / "tests")) else True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         stages = stages_of(item.nodeid.removeprefix("tests/"))
         for stage in ("full",) if "browser" in item.fixturenames and "fast" in stages else stages:
             item.add_marker(stage)
+    if hasattr(config, "workerinput"):  # this process is a worker of pytest-xdist
+        positions = starting_order(map(_file_of, items))
+        items.sort(key=lambda item: positions[_file_of(item)])
+
+
+def _file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0].removeprefix("tests/")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

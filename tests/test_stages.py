@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from support.documents import ROOT
-from support.stages import CLIENTS, CROSS, DOCS, FAST, SLOW, may_hold, stage_of
+from support.stages import CLIENTS, CROSS, DOCS, FAST, LONGEST, SLOW, may_hold, stage_of, starting_order
 
 
 def test_every_folder_has_fast_tests() -> None:
@@ -23,6 +23,13 @@ def test_listed_tests_exist() -> None:
             assert path.exists(), entry
             assert not test or f"def {test}(" in path.read_text(), entry
             assert stage_of(f"{entry}::test" if "::" not in entry else f"{entry}[1]") == stage, entry
+
+
+def test_long_files_begin_first_and_small_ones_last() -> None:
+    assert all((ROOT / "tests" / file).exists() for file in LONGEST)
+    positions = starting_order(["a.py", "b.py", "b.py", LONGEST[1], LONGEST[0]])
+    assert sorted(positions, key=positions.__getitem__)[-3:] == [LONGEST[-1], "b.py", "a.py"]
+    assert positions[LONGEST[0]] < positions[LONGEST[1]]
 
 
 def test_files_of_other_stages_are_not_collected() -> None:

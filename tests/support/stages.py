@@ -11,6 +11,8 @@ The lists name files, folders and single tests below tests/.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from zlib import crc32
@@ -152,6 +154,19 @@ CROSS = (
 # CI does not run them, and `pytest` only with `-m clients`.
 CLIENTS = ("clients/test_array_libraries.py", "clients/test_clients.py", "clients/test_windows_wheel.py")
 
+# The files that take longest in each stage, the longest first.  With several workers they begin first: a long file that
+# begins last leaves the other workers idle.  `pytest --times` prints how long the files take.
+LONGEST = (
+    *("docs/test_contributing.py", "docs/test_site.py", "docs/test_notebooks.py"),
+    *("wheels/test_x86_64_wheel.py", "determinism/test_emulated.py", "wheels/test_aarch64_wheel.py"),
+    *("system/test_on_windows.py", "wheels/test_static_musl.py", "webassembly/test_node.py", "aot/test_boards.py"),
+    *("frontend/onnx_backend.py", "ops/test_modes.py", "c/test_c.py", "differential/test_inconsistent.py"),
+    *("aot/test_real_models_ahead.py", "vm/test_random_programs.py", "ops/test_operators.py"),
+    *("compiler/test_export_library.py", "cli/test_commands.py", "c/test_warnings.py", "aot/test_export.py"),
+    *("runtime/test_worst_cases.py", "c/test_coverage.py", "compiler/test_reproducible.py", "fuzz/test_executables.py"),
+    *("differential/test_random_models.py", "models/test_real_models.py", "test_hostile_names.py", "test_types.py"),
+)
+
 _TESTS = Path(__file__).resolve().parent.parent
 _BUILDS = re.compile(r"\b(machines\w*|Builds|run_\w*everywhere|answers|c_answers|against_\w+)\(")
 _SHARED = re.compile(r"\bmachines_of_\w+\(")
@@ -188,6 +203,18 @@ def compiles(test: str, stage: str) -> bool:
     stage: the value of `-m`.
     """
     return stage != "fast" and (stage != "full" or _is_chosen(test) or _shares_programs(test.partition("::")[0]))
+
+
+def starting_order(files: Iterable[str]) -> dict[str, int]:
+    """Return the position of each file in the order in which workers begin files: those that take longest first.
+
+    Files that `LONGEST` does not list follow in the order of their numbers of tests.
+
+    files: the file of each test, below tests/.
+    """
+    counts = Counter(files)
+    others = [file for file, _ in counts.most_common() if file not in LONGEST]
+    return {file: position for position, file in enumerate((*LONGEST, *others))}
 
 
 def _is_chosen(test: str) -> bool:

@@ -34,7 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(root: Path, *arguments: str, processor: str = "max") -> str:
-    environment = {"PYTHONPATH": str(root / "packages"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/nonexistent"}
+    environment = {"PYTHONPATH": str(root / "packages"), "PATH": "/nonexistent"}
     emulator = [str(shutil.which("qemu-aarch64")), "-cpu", processor, "-L", str(root)]
     command = [*emulator, str(root / PYTHON), *arguments]
     done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, timeout=600)
