@@ -13,7 +13,7 @@ typedef struct rvm_run_of_columns {
   int64_t begin, data_begin, data_end, end, source;
 } rvm_run_of_columns;
 
-enum { RVM_LONG_RUN = 1024 }; /* the number of elements from which on memcpy is as fast as loops */
+enum { RVM_LONG_RUN = 1024 }; /* the least number of elements that memcpy copies as fast as a loop */
 
 /* Copies `count` elements.  Runs that are not long are copied in groups of 16, four, two or one elements, because
    memcpy is slower for them.  The last group may overlap the group before it. */

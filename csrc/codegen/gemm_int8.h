@@ -414,10 +414,11 @@ static RVM_NOINLINE void rvm_move_tile(const rvm_tile_bytes_arguments *args) {
    block is the part of a tile of rvm_tile_bytes that has up to 16 rows and 64 columns: tile registers 0 to 3 contain
    its sums, 4 the left factors, and 5 and 6 the right factors of 16 columns. */
 enum {
-  RVM_AMX_ROWS = 16,  /* rows of a block, at most */
-  RVM_AMX_BYTES = 64, /* bytes of a row of left factors that are multiplied together */
-  RVM_AMX_WORK =
-      1536, /* rows times depth from which a block is faster than vectors: configuring registers takes time */
+  RVM_AMX_ROWS = 16,  /* maximum number of rows of a block */
+  RVM_AMX_BYTES = 64, /* bytes of a row of a tile register */
+  /* The least product of rows and depth for which blocks are used.  Smaller products are faster with vectors, because
+     it takes time to configure the tile registers. */
+  RVM_AMX_WORK = 1536,
 };
 
 typedef struct rvm_amx_configuration {

@@ -294,8 +294,8 @@ static inline void rvm_reset_early(const rvm_dead_registers *dead, const rvm_obj
 
 /* Calls the routine of `function` with the arguments, followed by the values that `closure` captured if it is not NULL.
    Sets *is_called to 0 and does nothing if the call must go through the function table: the machine is watched, a limit
-   of nested calls is reached, or `function` is not a routine of this machine with so many parameters.  `dead`: see
-   rvm_call_last. */
+   of nested calls is reached, `function` is not a routine of this machine, or the number of values is not the number of
+   its parameters.  `dead`: see rvm_call_last. */
 static inline rvm_status rvm_call_routine(rvm_machine *ctx, const rvm_function *function, const rvm_closure *closure,
                                           const rvm_value *arguments, int32_t count, const rvm_dead_registers *dead,
                                           rvm_value *destination, rvm_value *failure, int32_t *is_called) {

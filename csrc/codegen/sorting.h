@@ -10,8 +10,8 @@
 #include "micro_kernel_arguments.h"
 
 enum {
-  RVM_SORT_LEAF = 24,   /* a range of at most so many numbers is sorted by insertion */
-  RVM_SORT_RANGES = 64, /* ranges that wait, at most (rvm_sort_step) */
+  RVM_SORT_LEAF = 24,   /* maximum length of a range that is sorted by insertion */
+  RVM_SORT_RANGES = 64, /* maximum number of ranges that are not sorted yet (rvm_sort_step) */
   RVM_KEEP_BLOCK = 16,  /* numbers that are compared with the root of a heap together */
 };
 

@@ -329,7 +329,7 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
     program->arguments = take(bytes, size, &offset, header->argument_count, sizeof *program->arguments);
   if (program->arguments) program->messages = take(bytes, size, &offset, header->message_bytes, 1);
   if (!program->messages || offset != size) return BAD(error, "the size does not match the header");
-  if (RVM_IS_SELECTIVE) return RVM_OK;
+  if (RVM_IS_SELECTIVE) return RVM_OK; /* the executable was verified when the library was made (selected.h) */
   rvm_status status = check_tensors(program, error);
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);

@@ -37,7 +37,7 @@ enum {
   LARGEST_SIZE = 1 << 30,
   OFFSETS = RVM_MAX_OFFSETS,                  /* the maximum number of offsets that are copied and checked together */
   TILE_COLUMNS = 4096,                        /* columns of a portion */
-  DEPTH_STEP = 64,                            /* the depth of each portion but the last is a multiple */
+  DEPTH_STEP = 64,                            /* the depth of each portion except the last is a multiple of this */
   WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
   INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
@@ -420,7 +420,7 @@ static int run_rvm_planes_f32(rvm_planes_f32_arguments args, const rvm_planes_f3
     part.first = args.first + p * elements;
     part.weights = args.weights + p * window;
     part.sums = args.sums + p * stride;
-    SPEND((part.planes + 1) * stride * (args.taps + 1));
+    SPEND((part.planes + 1) * stride * (args.taps + 1)); /* computing the masks counts as one more plane */
     rvm_planes_f32(&part);
   }
   return RVM_MICRO_DONE;

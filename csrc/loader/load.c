@@ -68,7 +68,7 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
   if (size_bytes < (int64_t)sizeof *header || memcmp(bytes, magic, sizeof magic) != 0)
     return BAD(error, "not a relvm executable (wrong magic number)");
   memcpy(header, bytes, sizeof *header);
-  if (RVM_IS_SELECTIVE) return RVM_OK;
+  if (RVM_IS_SELECTIVE) return RVM_OK; /* the executable was verified when the library was made (selected.h) */
   if (header->major != 1)
     return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
                     header->major);

@@ -50,7 +50,7 @@ static struct {
      parts_alone is the sum of the largest numbers of parts into which these loops could be divided, and time_alone is
      the time of the last one. */
   int64_t parts_alone, time_alone;
-  /* The current loop.  Does not change while a worker is inside or may join. */
+  /* The current loop.  While a worker is inside or may join, only `next` changes. */
   rvm_part part;
   const void *shared;
   int64_t total, step;   /* iterations of the loop and of a part */

@@ -88,8 +88,8 @@ struct rvm_machine {
 enum { RVM_REAL_TIME_OFF, RVM_REAL_TIME_LEARNS, RVM_REAL_TIME_SEALED };
 
 enum {
-  RVM_POLL_INTERVAL = 65536,        /* fuel between two polls, at most */
-  RVM_HOST_POLL_INTERVAL = 1000000, /* nanoseconds between two calls of the host's poll callback, at least */
+  RVM_POLL_INTERVAL = 65536,        /* maximum fuel between two polls */
+  RVM_HOST_POLL_INTERVAL = 1000000, /* minimum time between two calls of the host's poll callback, in nanoseconds */
   RVM_LONG_INTERVAL = 4000000       /* nanoseconds; if two polls are further apart, the next kernel causes a poll */
 };
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.codegen.kernel_registers import STRIP
-from relvm.codegen.store_positions import write_different_elements
 from relvm.ir.loop_ir import (
     SUM_LANES,
     Assign,
@@ -29,6 +28,7 @@ from relvm.ir.loop_ir import (
     statements_in,
     trip_count,
 )
+from relvm.kernels.independence import stores_are_independent
 
 _MAX_WIDTH = 128  # maximum length of the rows in a block: a quarter of a strip
 _LEAST_WIDTH = 4  # rows of fewer elements are slower than strided accesses in an outer loop
@@ -197,7 +197,7 @@ def _are_independent(loop: Loop, *, runs_inner_loops_in_order: bool = False) -> 
         return False
     has_inner = any(isinstance(item, Loop) for item in statements)
     keeps_order = len(stored) == len(stores) and (runs_inner_loops_in_order or not has_inner)
-    return keeps_order or write_different_elements(loop)
+    return keeps_order or stores_are_independent(loop)
 
 
 def _assigns_own_locals(loop: Loop) -> bool:

@@ -223,6 +223,16 @@ def is_never_negative(dim: AnyDim) -> bool:
     return all(coefficient > 0 and all(map(_is_never_negative_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
+def coefficient(dim: AnyDim, var: DimVar) -> AnyDim:
+    """Return the sum of the factors of `var` in the terms of a polynomial that contain it once, as in factor * var."""
+    total: AnyDim = 0
+    for monomial, factor in _terms(dim).items():
+        if monomial.count(var) == 1:
+            rest = tuple(atom for atom in monomial if atom != var)
+            total = _combine(total, Dim(((rest, factor),)) if rest else factor, 1)
+    return total
+
+
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
     """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if q is not found.
 

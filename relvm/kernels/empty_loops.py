@@ -142,6 +142,7 @@ class _Guards:
 
         A change of a local variable or array has an effect only if the kernel then writes an output or fails.
 
+        name: the variable or array that changes, or "" for a failure, which always has an effect.
         dims: the dimensions that must be positive so that the change happens.
         own: inputs, and the variables and arrays that are not used after the guarded loop.  A change of one of them has
         no effect.

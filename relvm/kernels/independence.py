@@ -1,4 +1,4 @@
-"""Proofs that the iterations of `simd` and `parallel` loops of kernel definitions are independent."""
+"""Proofs that the iterations of loops are independent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmTypeError, located
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError, located
 from relvm.ir import loop_ir as ir
-from relvm.ir.symbolic import AnyDim, DimVar, difference, dim_op, dim_vars, var_dim
+from relvm.ir.symbolic import AnyDim, DimVar, coefficient, dim_op, dim_vars, is_never_negative, var_dim
 from relvm.kernels.index_bounds import IndexBounds
 
 _REDUCTIONS = ("add", "mul", "max", "min")
@@ -90,67 +90,110 @@ def check_independent(loop: ir.Loop, counter: DimVar, bounds: IndexBounds) -> No
         the source location.
     """
     inner_variables = _find_definitions(loop)
-    invariant = _invariant_atoms(bounds, inner_variables, counter)
     for statement in ir.statements_in(loop.body):
         _check_statement(loop, statement, inner_variables)
-    accesses: dict[ir.Buffer, list[tuple[_Index, ...]]] = {}
-    _find_accesses(loop.body, counter, bounds, accesses)
+    store = _find_dependent_store(loop, counter, bounds)
+    if store is not None:
+        name, i = store.buffer.name, loop.counter.name
+        reason = (
+            f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
+            f" of {name}; one index of each access must be {i}, or {i} * a + b with the same a, where any two values of"
+            " b differ by less than a; otherwise use range"
+        )
+        raise located(RelvmTypeError(reason), store.origin or loop.origin)
+
+
+def stores_are_independent(loop: ir.Loop) -> bool:
+    """Return whether the stores of a loop nest of a kernel are proven to be independent.
+
+    They are if different iterations of a loop in the nest, which is `loop` or a loop inside it, write different
+    elements.  Only nests of loops, definitions, assignments and stores are understood.  They must not load from a
+    buffer that they write.  The proof ignores that bounds of loops can overflow if a size exceeds LARGEST_SIZE.
+    """
+    inside = list(ir.statements_in(loop.body))
+    if not all(isinstance(statement, ir.Loop | ir.Let | ir.Assign | ir.Store) for statement in inside):
+        return False
+    defined = {loop.counter, *_find_definitions(loop)}
+    read = (part for statement in (loop, *inside) for part in ir.scalars_in(statement))
+    bounds = IndexBounds({}, {statement.local for statement in inside if isinstance(statement, ir.Assign)})
+    for variable in dict.fromkeys(part for part in read if isinstance(part, ir.Local) and part not in defined):
+        bounds.define(variable, variable)  # defined before the loop
+    return _has_independent_stores(loop, bounds)
+
+
+def _has_independent_stores(loop: ir.Loop, bounds: IndexBounds) -> bool:
+    with bounds.loop(loop) as counter:
+        if _find_dependent_store(loop, counter, bounds) is not None:
+            return False
+        return all(_has_independent_stores(inner, bounds) for inner in loop.body if isinstance(inner, ir.Loop))
+
+
+def _find_dependent_store(loop: ir.Loop, counter: DimVar, bounds: IndexBounds) -> ir.Store | None:
+    """Return a store to an element that another iteration may access, or None if there certainly is none.
+
+    counter: the variable that represents the counter of `loop` in the polynomials of `bounds`.
+    """
+    invariant = _invariant_atoms(bounds, _find_definitions(loop), counter)
+    accesses: dict[str, list[tuple[_Index, ...]]] = {}
+    _find_accesses(loop.body, counter, len(bounds.counters), bounds, accesses)
     extent = ir.trip_count(loop)
     for statement in ir.statements_in(loop.body):
-        if isinstance(statement, ir.Store) and not _are_disjoint(accesses[statement.buffer], invariant, extent):
-            name, i = statement.buffer.name, loop.counter.name
-            reason = (
-                f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
-                f" of {name}; one index of each access must be {i}, or the same {i} * a + b, where either"
-                " 0 <= b < a or the loop does not change b; otherwise use range"
-            )
-            raise located(RelvmTypeError(reason), statement.origin or loop.origin)
+        if isinstance(statement, ir.Store) and not _are_disjoint(accesses[statement.buffer.name], invariant, extent):
+            return statement
+    return None
 
 
 @value_record
 class _Index:
     """An index of the form factor * counter + offset, where `counter` is the counter of the loop that is checked.
 
-    is_offset_small: whether `offset` is proven to be in [0, |factor|).
+    factor: the same number in all iterations, or 0.
+    least, most: polynomials, between which the offset is proven to be.
+    is_offset_small: whether the offset is proven to be in [0, |factor|).
     """
 
-    factor: int
-    offset: AnyDim
+    factor: AnyDim
+    least: AnyDim
+    most: AnyDim
     is_offset_small: bool
 
 
 def _find_accesses(
     body: tuple[ir.Statement, ...],
     counter: DimVar,
+    outer: int,
     bounds: IndexBounds,
-    accesses: dict[ir.Buffer, list[tuple[_Index, ...]]],
+    accesses: dict[str, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop.
+    """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop, by the output's name.
 
     counter: the variable that represents the loop counter in the polynomials of `bounds`.
+    outer: the number of counters in `bounds` when the loop begins.
     bounds: the prover, which converts index expressions to polynomials.
     """
     for statement in body:
         for buffer, indices in _output_accesses(statement):
-            split = tuple(_split_index(bounds.dim(index), counter, bounds) for index in indices)
-            accesses.setdefault(buffer, []).append(split)
+            split = tuple(_split_index(bounds.dim(index), counter, outer, bounds) for index in indices)
+            accesses.setdefault(buffer.name, []).append(split)
         match statement:
             case ir.Let(variable, value):
                 bounds.define(variable, value)
             case ir.Loop(body=inner):
                 with bounds.loop(statement):
-                    _find_accesses(inner, counter, bounds, accesses)
+                    _find_accesses(inner, counter, outer, bounds, accesses)
             case ir.IfThen(cond, then, orelse):
                 for part, holds in ((then, True), (orelse, False)):
                     with bounds.condition(cond, holds=holds):
-                        _find_accesses(part, counter, bounds, accesses)
+                        _find_accesses(part, counter, outer, bounds, accesses)
 
 
-def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
-    factor = 0 if isinstance(index, int) else dict(index.terms).get((counter,), 0)
+def _split_index(index: AnyDim, counter: DimVar, outer: int, bounds: IndexBounds) -> _Index:
+    factor = coefficient(index, counter)
     offset = dim_op("sub", index, dim_op("mul", factor, var_dim(counter)))
-    is_free = counter not in dim_vars(offset)
-    return _Index(factor, offset, is_free and bounds.is_inside(offset, abs(factor)))
+    if counter in dim_vars(offset) or any(var.signed for var in dim_vars(factor)):
+        return _Index(0, index, index, is_offset_small=False)
+    size = abs(factor) if isinstance(factor, int) else factor
+    return _Index(factor, *bounds.extremes(offset, outer), bounds.is_inside(offset, size))
 
 
 def _invariant_atoms(bounds: IndexBounds, inner_variables: set[ir.Local], counter: DimVar) -> set[DimVar]:
@@ -199,30 +242,46 @@ def _output_accesses(statement: ir.Statement) -> Iterator[tuple[ir.Buffer, tuple
 def _are_disjoint(accesses: list[tuple[_Index, ...]], invariant: set[DimVar], extent: int | None) -> bool:
     """Return whether any two iterations of a loop certainly access different elements of an output.
 
-    This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
-    either the loop does not change any b, and two of them are equal or at least |a| * extent apart, or each b is in
-    [0, |a|).
-
     accesses: the indices of each access to the output.
     invariant: the variables of polynomials whose values do not change in the loop, from `_invariant_atoms`.
     extent: the number of iterations of the loop, or None if it is not constant.
     """
-    for indices in zip(*accesses, strict=True):
-        first = indices[0]
-        if first.factor == 0 or any(index.factor != first.factor for index in indices):
-            continue
-        apart = [difference(index.offset, first.offset) for index in indices]
-        is_invariant = all(not var.signed or var in invariant for var in dim_vars(first.offset))
-        if is_invariant and _are_apart(apart, first.factor, extent):
-            return True
-        if all(index.is_offset_small for index in indices):
-            return True
-    return False
+    has_same_axes = len({len(indices) for indices in accesses}) == 1
+    return has_same_axes and any(_are_different(indices, invariant, extent) for indices in zip(*accesses, strict=True))
 
 
-def _are_apart(offsets: list[int | None], factor: int, extent: int | None) -> bool:
-    """Return whether any two of the offsets are equal, or at least `extent` steps of `factor` apart."""
-    known = sorted({offset for offset in offsets if offset is not None})
-    if None in offsets or (extent is None and len(known) > 1):
+def _are_different(indices: tuple[_Index, ...], invariant: set[DimVar], extent: int | None) -> bool:
+    """Return whether the indices of all accesses along an axis certainly differ between any two iterations.
+
+    This is so if all have the form a * counter + b with the same a.  In addition, either each b is in [0, |a|), or the
+    difference of two values of b is never a * k, where k is the difference of the counters of two iterations.
+    """
+    factor = indices[0].factor
+    if factor == 0 or any(index.factor != factor for index in indices):
         return False
-    return all(after - before >= abs(factor) * (extent or 0) for before, after in itertools.pairwise(known))
+    if all(index.is_offset_small for index in indices):
+        return True
+    ends = [end for index in indices for end in (index.least, index.most)]
+    if any(var.signed and var not in invariant for end in ends for var in dim_vars(end)):
+        return False
+    try:
+        return all(
+            _are_apart(dim_op("sub", a.least, b.most), dim_op("sub", a.most, b.least), factor, extent)
+            for a, b in itertools.combinations_with_replacement(indices, 2)
+        )
+    except RelvmUnsupportedError:  # a polynomial is too large
+        return False
+
+
+def _are_apart(low: AnyDim, high: AnyDim, factor: AnyDim, extent: int | None) -> bool:
+    """Return whether no number in [low, high] is factor * k, where 0 < |k| < extent.
+
+    extent: None for infinity.
+    """
+    if isinstance(low, int) and isinstance(high, int) and isinstance(factor, int):
+        first, last = -(-low // abs(factor)), high // abs(factor)  # the multiples of the factor, divided by it
+        is_far = extent is not None and (first >= extent or last <= -extent)
+        return is_far or first > last or first == last == 0
+    size = abs(factor) if isinstance(factor, int) else factor
+    limit = dim_op("sub", size, 1)
+    return is_never_negative(dim_op("sub", limit, high)) and is_never_negative(dim_op("add", limit, low))

@@ -236,6 +236,20 @@ class IndexBounds:
         except RelvmUnsupportedError:  # a polynomial is too large
             return False
 
+    def extremes(self, dim: AnyDim, outer: int) -> tuple[AnyDim, AnyDim]:
+        """Return two polynomials, between which the polynomial `dim` is for all values of the inner counters.
+
+        Where possible, they do not contain these counters, which are those after the first `outer` counters.
+        """
+        least, negated = dim, dim_op("sub", 0, dim)
+        try:
+            for counter, first, last in reversed(self.counters[outer:]):
+                least = _lower_bound(least, counter, first, last, self.ranges)
+                negated = _lower_bound(negated, counter, first, last, self.ranges)
+        except RelvmUnsupportedError:  # a polynomial is too large
+            return dim, dim
+        return least, dim_op("sub", 0, negated)
+
     def is_nonnegative(self, dim: AnyDim) -> bool:
         """Return whether the polynomial `dim` is proven to be at least 0."""
         self.free = _FREE_STEPS

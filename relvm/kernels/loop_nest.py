@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import contextmanager
 
-import numpy as np
-
-from relvm.ir.dtypes import F32, I32, I64
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Scalar, as_scalar, select
+from relvm.ir.loop_ir import Buffer, Literal, Load, Local, Scalar, as_scalar
 from relvm.ir.symbolic import product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, FusedExpr, NotFusable, ReduceExpr, post_order
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -35,6 +33,7 @@ from relvm.kernels.loop_scope import (
     store_all,
 )
 from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest, size_of_block
+from relvm.kernels.simd_extreme import SimdExtreme
 from relvm.kernels.transpose_tiling import TILE, find_transposed_loop, is_short, store_transposed, write_tiles
 
 LANES = 64
@@ -224,32 +223,24 @@ class _RowGenerator:
     def _write_reduction(self, row: Scope, total: ReduceExpr) -> Scalar:
         """Generate the reduction `total` of one row in vector lanes, and return its result.
 
-        In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an element was NaN.
-
         row: the scope of the row.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.variable(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
-        sees_nan = dtype.is_float and reduction.clause in ("max", "min")
-        lanes = [(reduction.clause, result)]
-        if sees_nan:
-            flag = I32 if dtype == F32 else I64  # an integer as wide as an element
-            unordered = k.variable("unordered", Literal(0, flag))
-            lanes.append(("or", unordered))
+        is_extreme = dtype.is_float and reduction.clause in ("max", "min")
+        extreme = SimdExtreme(k, result, reduction.clause) if is_extreme else None
+        lanes = extreme.reduce if extreme else [(reduction.clause, result)]
         storage = self._shared_storage(total.arg, total.over)
         prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in storage.values())], set(total.over))
         with loops(row, self.pass_loops(total.over, [total.arg], storage.values()), simd=True, reduce=lanes) as inner:
             element = self.value(inner, total.arg, total.over, storage)
             if not isinstance(element, Local):
                 element = k.let("element", element)
-            if sees_nan:
-                better = element > result if reduction.clause == "max" else element < result
-                k.assign(result, select(better, element, result))
-                k.assign(unordered, select(element.ne(element), Literal(1, flag), unordered))
+            if extreme:
+                extreme.add(element)
             else:
                 k.assign(result, reduction.combine(result, element))
-        value: Scalar = select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
-        value = total.finish(value, total.count)
+        value = total.finish(extreme.result() if extreme else result, total.count)
         return value if value is result else k.let(c_name(total.of[0].name), value, total.of)
 
     def _write_result(self, row: Scope) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import I32, I64, dtype_of
+from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.expr import Expr
 from relvm.ir.loop_ir import Buffer, Literal, Scalar, as_scalar, constant_value, minimum, select
 from relvm.ir.operator import claim_at_most, expect, op
@@ -17,6 +17,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
+from relvm.kernels.simd_extreme import SimdExtreme
 from relvm.ops.elementwise import divide, exp, subtract
 
 _BLOCK = 256  # columns whose best elements are found together
@@ -193,7 +194,7 @@ def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar], clause: str) -
         size, columns = k.size(x.shape[axis : axis + 1]), k.size((after,))
         if constant_value(columns) == 1:
             with loop_nest(k, [before]) as (row,):
-                k.store(out, (row,), _arg_of_row(k, x, k.let("start", row * size), size, is_better, clause))
+                k.store(out, (row,), _arg_of_row(k, x, k.let("start", row * size), size, clause))
             return
         blocks = k.let("blocks", (columns + (_BLOCK - 1)) / _BLOCK)
         with k.parallel(k.size((before,)) * blocks, size * (4 * _BLOCK)) as (first, last):
@@ -220,27 +221,21 @@ def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar], clause: str) -
     return CustomKernel(lower, one_per_element)
 
 
-def _arg_of_row(
-    k: KernelBuilder, x: Buffer, start: Scalar, size: Scalar, is_better: Callable[[Scalar, Scalar], Scalar], clause: str
-) -> Scalar:
+def _arg_of_row(k: KernelBuilder, x: Buffer, start: Scalar, size: Scalar, clause: str) -> Scalar:
     """Generate two passes over the adjacent elements of a row, and return the index of the best one.
 
     The first pass finds the best element, and the second the first element that is equal to it.
 
     start: the flat position in x at which the row begins.
     size: the number of its elements.
+    clause: the best element, "max" or "min".
     """
     dtype = x.dtype
     best = k.variable("best", Literal(dtype.lowest if clause == "max" else dtype.highest, dtype))
-    flag = I32 if dtype.bits <= 32 else I64  # an integer as wide as an element
-    has_nan = k.variable("has_nan", Literal(0, flag))
-    lanes = [(clause, best), *([("or", has_nan)] if dtype.is_float else [])]
-    with k.loop(size, name="n", simd=True, reduce=lanes) as n:
-        element = k.let("element", x.flat(start + n))
-        k.assign(best, select(is_better(best, element), element, best))
-        if dtype.is_float:
-            k.assign(has_nan, select(element.ne(element), Literal(1, flag), has_nan))
-    target = k.let("target", select(has_nan > 0, Literal(np.nan, dtype), best)) if dtype.is_float else best
+    extreme = SimdExtreme(k, best, clause)
+    with k.loop(size, name="n", simd=True, reduce=extreme.reduce) as n:
+        extreme.add(k.let("element", x.flat(start + n)))
+    target = k.let("target", extreme.result()) if dtype.is_float else best
     place = k.variable("place", size)
     with k.loop(size, name="n", simd=True, reduce=[("min", place)]) as n:
         element = k.let("element", x.flat(start + n))

@@ -13,7 +13,7 @@ static rvm_value slot; /* results and errors */
 enum { NO_DTYPE = RVM_DTYPE_COUNT, HUGE_COUNT = INT32_MAX };
 
 static rvm_machine *machine;
-static loaded exe, other; /* executables with the same functions except one; `machine` runs `what` */
+static loaded exe, other; /* `machine` runs `exe`; `other` has other functions */
 static uint32_t identity, host;
 
 static rvm_value text_value, tensor_of_two, strings_of_two;

@@ -181,7 +181,7 @@ static rvm_status change_instrument(void *host, int32_t function, const rvm_valu
   return rvm_machine_instrument(machine, NULL, error);
 }
 
-/* The instrument's own calls are not observed; otherwise this would not end. */
+/* Calls the machine.  An instrument is not called for calls that it makes itself, so this does not recurse. */
 static rvm_status call_outer(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                              rvm_value *error) {
   (void)function, (void)arguments, (void)count, (void)skip;

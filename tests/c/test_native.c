@@ -302,7 +302,7 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
   if (what_happens == INTERRUPT) rvm_machine_interrupt(machine);
   if (what_happens == UPGRADE && first_calls-- == 0) {
     const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, value);
-    if (status) first_calls = FIRST_CALLS; /* out of memory: the run is repeated */
+    if (status) first_calls = FIRST_CALLS; /* sweep.c made an allocation fail, and repeats the run */
     if (status) return status;
   }
   *value = arguments[0];

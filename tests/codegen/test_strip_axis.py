@@ -10,7 +10,6 @@ import pytest
 from relvm import vm
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
-from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.ir.kernel_def_interpreter import evaluate_kernel
@@ -82,6 +81,11 @@ KERNELS = {
         "for r in range(50) { let sum = f32(0); for j in simd(9) { sum += x[r, j] }; "
         "for i in simd(8) { out[r, i] = sum + x[r, i] } }",
     ),
+    "rows of a block in another order": (
+        (40, 4, 3),
+        (480,),
+        "for r in range(40) { for j in range(4) { for c in range(3) { out[12 * r + 4 * c + j] = x[r, j, c] } } }",
+    ),
     "two stores that overlap": (
         (40, 6),
         (40, 7),
@@ -123,14 +127,3 @@ def test_strips_consist_of_several_rows_if_the_order_of_stores_does_not_matter(n
     listing = kernel_listing(print_kernel_bytecode(kernel))
     loads_single_elements = any(" load s" in line for line in listing.splitlines())
     assert loads_single_elements != has_strips
-
-
-def test_the_stores_of_a_simd_loop_must_be_apart() -> None:
-    body = "for q in simd(9) { out[q] = x[q]; out[q + 8] = x[q] }"
-    with pytest.raises(RelvmTypeError, match="the iterations of a simd loop must be independent"):
-        vm.build(
-            parse_module(
-                f"kernel k(x: f32[9]) -> (out: f32[17]) {{ {body} }}\ndef main(x: f32[9]) -> f32[17] = kernel k(x)"
-            ),
-            target="bytecode",
-        )

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import assert_answers, c_answers, onnxruntime_answers
 from frontend.onnx_models import make_model
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
-from relvm.errors import RelvmError, RelvmTypeError
+from relvm import vm
+from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
@@ -256,3 +257,21 @@ def test_counts_and_conditions_of_other_types(
     node = helper.make_node("Loop", ["m", "" if condition is None else "k", "x"], ["y"], body=graph)
     with pytest.raises(RelvmTypeError, match=message):
         from_onnx(make_model([node], [("x", np.float32, ["n", 3])], ["y"], constants))
+
+
+def test_rows_of_unknown_rank_are_stacked_in_order_or_refused() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]>
+    g (float[3, 4] x, bool c) => (float[] y) {{
+      axis = Constant<value = int64[1] {{0}}>()
+      y = Scan<num_scan_inputs=1, scan_output_directions=[{reverse}], body = b (float[4] row) => (float[] out) {{
+        out = If(c) <then_branch = t () => (float[] a) {{ a = Identity(row) }},
+          else_branch = f () => (float[] b) {{ b = Unsqueeze(row, axis) }}>
+      }}>(x)
+    }}"""
+    module = from_onnx(parser.parse_model(text.format(reverse=0)))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for c, expected in ((True, x), (False, x[:, None])):
+        found = vm.VirtualMachine(vm.build(module, target="bytecode"))["main"](x, np.array(c))
+        np.testing.assert_array_equal(found.numpy(), expected)
+    with pytest.raises(RelvmUnsupportedError, match="scan_output_directions: cannot reverse a scan output whose rank"):
+        from_onnx(parser.parse_model(text.format(reverse=1)))

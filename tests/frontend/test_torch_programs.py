@@ -89,6 +89,13 @@ def test_a_negative_index_is_reported_as_it_is() -> None:
         tokens(np.array([[0, -1, 2], [3, 4, 5]]))
 
 
+@pytest.mark.parametrize("number", [-1, 4])
+def test_a_class_that_does_not_exist_is_an_error(number: int) -> None:
+    rows = vm.VirtualMachine(vm.build(from_pt2(FOLDER / "classes.pt2"), target="bytecode"))["main"]
+    with pytest.raises(RelvmIndexError, match=f"gather: index {number} is outside axis 0 of size 4"):
+        rows(np.array([0, number]))
+
+
 @pytest.mark.parametrize("name", ["cache.pt2", "cache.core.pt2"])
 def test_a_donated_cache_is_updated_in_place(name: str) -> None:
     step = vm.VirtualMachine(vm.build(from_pt2(FOLDER / name), target="bytecode"))["main"]

@@ -309,6 +309,18 @@ class Strides(nn.Module):
         )
 
 
+class Classes(nn.Module):
+    """Rows that are 1 at the index of a class, and their product with a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(4, 3))
+
+    def forward(self, classes):
+        rows = nn.functional.one_hot(classes, 4)
+        return rows, rows.to(torch.float32) @ self.table
+
+
 class Bags(nn.Module):
     """Bags of rows of a table, and a product of integers of 8 bits."""
 
@@ -468,6 +480,14 @@ PROGRAMS: dict[str, tuple[nn.Module, list[Callable[[torch.Generator], tuple[Any,
             lambda g: (torch.randint(0, 11, (3, 8), generator=g),),
         ],
         ({0: N, 1: T},),
+    ),
+    "classes": (
+        Classes(),
+        [
+            lambda g: (torch.randint(0, 4, (5,), generator=g),),
+            lambda g: (torch.randint(0, 4, (2,), generator=g),),
+        ],
+        ({0: N},),
     ),
     "control_flow": (
         ControlFlow(),

@@ -431,9 +431,10 @@ def _called(block: Block) -> Iterator[str]:
 
 
 def identifier(name: str, default: str) -> str:
-    """Return an identifier of at most 100 characters: `name` with other characters replaced by _.
+    """Return `name` as an identifier of at most 100 characters.
 
-    If the result would be empty or begin with a digit, it begins with `default` instead.
+    Each character other than an ASCII letter, a digit or _ is replaced by _.  If `name` is empty, the result is
+    `default`.  If `name` begins with a digit, `default` and _ are prepended.
     """
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not text or text[0].isdigit():

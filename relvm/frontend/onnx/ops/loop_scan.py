@@ -414,9 +414,10 @@ class _LoopImporter:
     def stack_rows(
         self, iteration: _Iteration, rounds: Expr, rows: Expr, row: Expr, stacking: tuple[int, bool]
     ) -> Expr:
-        """Stack the rows of a scan output to one tensor.
+        """Stack the rows of a scan output, and return the tensor.
 
-        If the loop has no iterations, each size that only an iteration could determine is 0.
+        If the loop has no iterations, each size that only an iteration could determine is 0.  But if the rank of a row
+        is unknown, a loop without iterations is an error at run time.
 
         rounds: the number of iterations.
         rows: the list of rows.
@@ -427,7 +428,11 @@ class _LoopImporter:
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
         if row.type.rank is None:
-            return node.emit(ops.list_stack(rows, axis=axis))  # an empty list is an error at run time
+            if reverse:
+                raise RelvmUnsupportedError(
+                    "scan_output_directions: cannot reverse a scan output whose rank is unknown; reshape it in the body"
+                )
+            return node.emit(ops.list_stack(rows, axis=axis))
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         varying = iteration.graph.own_dims
         found = (None,) * row.type.rank if row.type.shape is None else row.type.shape

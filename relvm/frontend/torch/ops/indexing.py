@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.torch.ops.shapes import (
     Layout,
     diagonal,
@@ -516,10 +516,15 @@ def _masked_scatter(node: Node, self: Expr, mask: Expr, source: Expr) -> Expr:
 
 @converts("one_hot")
 def _one_hot(node: Node, self: Expr, num_classes: AnyDim = -1) -> Expr:
+    """Returns a row for each class, with a 1 at its index.  As in PyTorch, a class outside [0, num_classes) fails."""
     if num_classes == -1:
         raise RelvmUnsupportedError("one_hot without num_classes is not supported")
-    wide = node.emit(ops.expand_dims(self, axes=(len(shape_of(self)),)))
-    return node.cast(node.emit(ops.equal(node.cast(wide, I64), ops.iota(Shape((num_classes,))))), I64)
+    if isinstance(num_classes, int) and num_classes < 0:
+        raise RelvmFormatError(f"num_classes is {num_classes}, expected a number >= 0")
+    numbers = node.emit(ops.iota(Shape((num_classes,))))
+    checked = node.emit(ops.gather(numbers, node.cast(self, I64), axis=0, from_end=False))  # fails if out of range
+    wide = node.emit(ops.expand_dims(checked, axes=(len(shape_of(self)),)))
+    return node.cast(node.emit(ops.equal(wide, numbers)), I64)
 
 
 @converts("repeat_interleave.Tensor")
