@@ -74,6 +74,31 @@ def test_sizes_that_operators_must_know_are_those_of_the_call() -> None:
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 3  # any number of rows, but 4, 8 or 9 columns
 
 
+def _loss(x: Any) -> Any:
+    """Return a number that depends on composite operators, which relvm lets PyTorch keep."""
+    weight = torch.arange(16.0).reshape(4, 4) / 16 - 0.5
+    hidden = torch.nn.functional.linear(x @ weight, weight)
+    return (torch.nn.functional.layer_norm(hidden, (4,)) * hidden).square().sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.func.grad(_loss),
+        torch.func.grad_and_value(_loss),
+        torch.vmap(torch.func.grad(lambda row: _loss(row[None]))),
+        torch.func.jacrev(torch.func.grad(_loss)),
+        lambda x: torch.func.jvp(_loss, (x,), (x.cos(),)),
+        lambda x: torch.func.vjp(lambda x: x @ x.T @ x, x)[1](x),
+    ],
+    ids=["grad", "grad_and_value", "vmap of grad", "hessian", "jvp", "vjp"],
+)
+def test_derivatives_of_composite_operators(function: Any) -> None:
+    with torch.no_grad():
+        found, expected = compiled(function)(X), function(X)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
 # ---- functions beside eager mode ----
 
 Case = tuple[Callable[..., Any], list[tuple[Any, ...]]]

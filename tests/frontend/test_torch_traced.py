@@ -137,6 +137,24 @@ def test_random_numbers_are_refused_by_name() -> None:
         from_torch(torch.rand_like, (torch.zeros(2),))
 
 
+def test_transformations_of_functions() -> None:
+    """PyTorch expands transformations in run_decompositions."""
+
+    def rows(x: Any) -> Any:
+        return torch.vmap(lambda row: torch.nn.functional.layer_norm(row, (3,)).softmax(0))(x)
+
+    program = torch.export.export(_Function(rows), (X,), strict=False)
+    np.testing.assert_allclose(run(from_torch(program), X)[0], rows(X).numpy(), rtol=1e-5)
+    with pytest.raises(RelvmUnsupportedError, match=r"transformations of torch\.func .*run_decompositions"):
+        from_torch(program, decompose=False)
+
+
+def test_the_last_axis_of_unique_consecutive_is_refused_where_pytorch_exports_wrong_shapes() -> None:
+    program = torch.export.export(_Function(lambda x: torch.unique_consecutive(x, dim=-1)), (X,), strict=False)
+    with pytest.raises(RelvmUnsupportedError, match=r"wrong shapes of the results for the axis -1.*; pass 1, which"):
+        from_torch(program)
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(RelvmTypeError, match="model is int, expected"):
         from_torch(3)
