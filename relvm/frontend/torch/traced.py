@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -17,7 +18,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, resources, shortened
 from relvm.frontend.torch.importer import import_program, with_weights
 from relvm.frontend.torch.limits import MAX_EXPANDED_BYTES
-from relvm.frontend.torch.program import Program
+from relvm.frontend.torch.program import GraphNode, Program
 from relvm.frontend.torch.read_program import program_of_json
 from relvm.frontend.torch.registry import full_name, supported_operators
 from relvm.frontend.weights import Weights
@@ -236,7 +237,7 @@ def program_of(program: Any) -> Program:
     try:
         serialized = serializer.serialize(plain, **{name: False for name in names if name in known})
     except (SerializeError, NotImplementedError, AssertionError) as error:
-        raise RelvmUnsupportedError(f"{_PLACE}: {reason_of_serializer(error)}") from error
+        raise RelvmUnsupportedError(f"{_PLACE}: {reason_of_serializer(error, program.graph_module)}") from error
     tensors: dict[str, np.ndarray] = {}
     refused: dict[str, str] = {}
     for name, tensor in {**program.state_dict, **program.constants}.items():
@@ -248,9 +249,17 @@ def program_of(program: Any) -> Program:
     return program_of_json(value, tensors, refused, _PLACE)
 
 
-def reason_of_serializer(error: Exception) -> str:
-    """Return the message about a graph for which PyTorch's serializer raised an error."""
-    return f"PyTorch cannot serialize the graph: {str(error.__cause__ or error).partition(chr(10))[0]}"
+def reason_of_serializer(error: Exception, graph_module: Any) -> str:
+    """Return the message about a graph module for which PyTorch's serializer raised an error."""
+    reason = f"PyTorch cannot serialize the graph: {str(error.__cause__ or error).partition(chr(10))[0]}"
+    failed = re.match(r"Failed serializing node (\S+) in graph", str(error))
+    nodes = [node for node in graph_module.graph.nodes if failed and node.name == failed[1]]
+    if not nodes:
+        return reason
+    target = str(nodes[0].target)
+    line = GraphNode(target, nodes[0].name, (), (), nodes[0].meta.get("stack_trace") or "", "").source_line()
+    where = ", ".join(filter(None, (shortened(target), line.removesuffix(":1"))))
+    return f"{shortened(nodes[0].name)} ({where}): {reason}"
 
 
 def _with_plain_outputs(program: Any) -> Any:
