@@ -20,8 +20,7 @@ from relvm.ir.symbolic import AnyDim, Dim
     *("type_as", "view_copy", "expand_copy", "_to_copy", "to.dtype_layout", "to.device", "to.other", "to.dtype"),
 )
 def _copy(node: Node, self: Expr | Number, *args: Any, **kwargs: Any) -> Expr:
-    """A number, which PyTorch passes as a tensor in functions that torch.vmap expands, becomes a tensor of rank 0."""
-    if not isinstance(self, Expr):
+    if not isinstance(self, Expr):  # functions that torch.vmap expands convert numbers
         return node.number(self, node.out_dtype())
     name = node.node.target
     if "view_copy" in name or "expand_copy" in name:
