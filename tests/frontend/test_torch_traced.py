@@ -135,6 +135,8 @@ def test_weights_share_the_memory_of_the_module() -> None:
 def test_random_numbers_are_refused_by_name() -> None:
     with pytest.raises(RelvmUnsupportedError, match=r"aten\.rand_like\.default.*random numbers are not supported"):
         from_torch(torch.rand_like, (torch.zeros(2),))
+    with pytest.raises(RelvmUnsupportedError, match=r"aten\.normal\.float_float.*random numbers are not supported"):
+        from_torch(lambda x: x + torch.normal(0.0, 1.0, (2,)), (torch.zeros(2),))
 
 
 def test_transformations_of_functions() -> None:
