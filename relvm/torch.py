@@ -23,7 +23,7 @@ from relvm.errors import (
     known_names,
     resources,
 )
-from relvm.frontend.torch.graph_module import program_of_graph
+from relvm.frontend.torch.graph_module import expand_flex_attention, program_of_graph
 from relvm.frontend.torch.graph_outputs import plan_outputs
 from relvm.frontend.torch.importer import import_program
 from relvm.frontend.torch.traced import array_of, decompositions, import_torch
@@ -145,6 +145,7 @@ def _compile(graph_module: Any, examples: list[Any], settings: _Settings, place:
         )
 
     needs_gradients = torch.is_grad_enabled() and any(getattr(each, "requires_grad", False) for each in examples)
+    expand_flex_attention(graph_module)
     composite, table = decompositions()
     with nullcontext() if needs_gradients else composite:
         compiled = aot_autograd(

@@ -74,6 +74,67 @@ def test_sizes_that_operators_must_know_are_those_of_the_call() -> None:
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 3  # any number of rows, but 4, 8 or 9 columns
 
 
+def _loss(x: Any) -> Any:
+    """Return a number that depends on composite operators, which relvm lets PyTorch keep."""
+    weight = torch.arange(16.0).reshape(4, 4) / 16 - 0.5
+    hidden = torch.nn.functional.linear(x @ weight, weight)
+    return (torch.nn.functional.layer_norm(hidden, (4,)) * hidden).square().sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.func.grad(_loss),
+        torch.func.grad_and_value(_loss),
+        torch.vmap(torch.func.grad(lambda row: _loss(row[None]))),
+        torch.func.jacrev(torch.func.grad(_loss)),
+        lambda x: torch.func.jvp(_loss, (x,), (x.cos(),)),
+        lambda x: torch.func.vjp(lambda x: x @ x.T @ x, x)[1](x),
+    ],
+    ids=["grad", "grad_and_value", "vmap of grad", "hessian", "jvp", "vjp"],
+)
+def test_derivatives_of_composite_operators(function: Any) -> None:
+    with torch.no_grad():
+        found, expected = compiled(function)(X), function(X)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_node_that_pytorch_cannot_serialize_is_named_with_its_line() -> None:
+    from relvm.frontend.torch.graph_module import program_of_graph
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = X
+    size = graph.call_function(len, (x,))
+    size.meta["stack_trace"] = '  File "model.py", line 7, in forward\n    len(x)\n'
+    graph.output((size,))
+    with pytest.raises(RelvmUnsupportedError, match=r"graph 0: len_1 \(<built.*len>, model\.py:7\): PyTorch cannot"):
+        program_of_graph(torch.fx.GraphModule(torch.nn.Module(), graph), "graph 0", {})
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_flex_attention(is_dynamic: bool) -> None:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    slope = torch.tensor([0.5, -0.25])
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        def biased(score: Any, b: Any, h: Any, i: Any, j: Any) -> Any:
+            return score * 0.5 + (i - j) * slope[h]
+
+        scored = flex_attention(q, k, v, score_mod=biased, enable_gqa=True)
+        if is_dynamic:
+            return scored
+        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, q.shape[2], k.shape[2], device="cpu")
+        return scored, flex_attention(q, k, v, block_mask=mask, scale=0.3, enable_gqa=True)
+
+    function = torch.compile(attend, backend="relvm", options=OPTIONS, dynamic=is_dynamic)
+    with torch.no_grad():
+        for size in (5, 8) if is_dynamic else (5,):
+            q, k, v = torch.randn(2, 2, size, 4), torch.randn(2, 1, size, 4), torch.randn(2, 1, size, 4)
+            torch.testing.assert_close(function(q, k, v), attend(q, k, v), rtol=1e-4, atol=1e-5)
+
+
 # ---- functions beside eager mode ----
 
 Case = tuple[Callable[..., Any], list[tuple[Any, ...]]]

@@ -60,6 +60,22 @@ def program_of_graph(graph_module: Any, place: str, constants: Mapping[str, np.n
     )
 
 
+def expand_flex_attention(graph_module: Any) -> None:
+    """Replace calls of flex_attention in a graph of TorchDynamo by PyTorch's own composition of operators.
+
+    The composition applies the functions of the user to all scores with torch.vmap.
+    """
+    from torch._higher_order_ops.flex_attention import flex_attention, math_attention
+
+    for module in graph_module.modules():
+        nodes = module.graph.nodes if hasattr(module, "graph") else ()
+        calls = [node for node in nodes if node.target is flex_attention]
+        for node in calls:
+            node.target = math_attention
+        if calls:
+            module.recompile()
+
+
 def _expect_cpu(graph_module: Any, place: str) -> None:
     """Raise RelvmUnsupportedError if a tensor is on another device than the CPU."""
     problems: dict[str, None] = {}
@@ -137,7 +153,7 @@ def _read(graph_module: Any, place: str) -> Graph:
     try:
         graph = serializer.serialize_graph(graph_module)
     except SerializeError as error:
-        raise RelvmUnsupportedError(f"{place}: {reason_of_serializer(error)}") from error
+        raise RelvmUnsupportedError(f"{place}: {reason_of_serializer(error, graph_module)}") from error
     return GraphReader(place).graph(json.loads(_to_json_bytes(graph)))
 
 

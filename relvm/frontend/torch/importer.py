@@ -561,6 +561,8 @@ class Importer(SizeContext):
     def _unknown_operator(self, target: str) -> str:
         """Return the message about an operator that has no converter and no reason why it is refused."""
         namespace = target.partition(".")[0]
+        if target.startswith("torch._functorch."):
+            return "transformations of torch.func are not supported; export with run_decompositions()"
         if not any(name.startswith(f"{namespace}.") for name in supported_operators()):
             reason = "custom operators are not supported"
             return f"{reason}; replace this one of {shortened(namespace)} by operators of PyTorch"

@@ -127,8 +127,14 @@ def view_kind(name: str) -> str:
 
 
 def reason_for_refusal(name: str) -> str:
-    """Return why an operator is not supported, or "" if no reason is stated."""
-    return _refused.get(name, "")
+    """Return why an operator is not supported, or "" if no reason is stated.
+
+    A reason that is stated for another overload of the operator also holds for this one.
+    """
+    if name in _refused or name.startswith("higher_order."):
+        return _refused.get(name, "")
+    operator = name.rpartition(".")[0]
+    return next((reason for other, reason in _refused.items() if other.rpartition(".")[0] == operator), "")
 
 
 def supported_operators() -> list[str]:

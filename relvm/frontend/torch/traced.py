@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, resources, shortened
 from relvm.frontend.torch.importer import import_program, with_weights
 from relvm.frontend.torch.limits import MAX_EXPANDED_BYTES
-from relvm.frontend.torch.program import Program
+from relvm.frontend.torch.program import GraphNode, Program
 from relvm.frontend.torch.read_program import program_of_json
 from relvm.frontend.torch.registry import full_name, supported_operators
 from relvm.frontend.weights import Weights
@@ -75,7 +77,8 @@ def from_torch(
         module = _as_module(model)
         program = export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False)
     if decompose:
-        program = program.run_decompositions(_decompositions())
+        with _derivatives_of_composite_operators():
+            program = program.run_decompositions(_decompositions())
     with resources("from_torch"):
         return import_program(with_weights(program_of(program), weights))
 
@@ -158,7 +161,61 @@ def decompositions() -> tuple[Any, Any]:
     from torch.export.exported_program import _override_composite_implicit_decomp
 
     composite, others = _split_decompositions()
-    return _override_composite_implicit_decomp(composite), others
+
+    @contextmanager
+    def kept() -> Iterator[None]:
+        with _derivatives_of_composite_operators(), _override_composite_implicit_decomp(composite):
+            yield
+
+    return kept(), others
+
+
+@contextmanager
+def _derivatives_of_composite_operators() -> Iterator[None]:
+    """Let PyTorch decompose composite operators where it differentiates while it traces, as in torch.func.grad.
+
+    A composite operator that PyTorch keeps has no derivative: without this context, its gradient would be 0.
+    """
+    import torch
+
+    key = torch._C.DispatchKey.AutogradCPU
+    composite, _ = _split_decompositions()
+    added = [operator for operator in composite if key not in operator.py_kernels]
+    for operator in added:
+        operator.py_impl(key)(partial(_call_composite, operator, _composite_kernel(operator)))
+    try:
+        yield
+    finally:
+        for operator in added:
+            del operator.py_kernels[key]
+            operator._dispatch_cache.clear()
+
+
+@cache
+def _composite_kernel(operator: Any) -> Callable[..., Any]:
+    """Return the function with which PyTorch decomposes a composite operator."""
+    from torch._export.utils import _get_decomp_for_cia
+
+    return _get_decomp_for_cia(operator)
+
+
+def _call_composite(operator: Any, decomposed: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a composite operator, and decompose it if PyTorch differentiates."""
+    import torch
+    from torch.autograd import forward_ad
+    from torch.utils import _pytree
+
+    if (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+        or (
+            torch.is_grad_enabled()
+            and any(getattr(leaf, "requires_grad", False) for leaf in _pytree.arg_tree_leaves(*args, **kwargs))
+        )
+    ):
+        return decomposed(*args, **kwargs)
+    with torch._C._AutoDispatchBelowAutograd():
+        return operator(*args, **kwargs)
 
 
 def program_of(program: Any) -> Program:
@@ -180,7 +237,7 @@ def program_of(program: Any) -> Program:
     try:
         serialized = serializer.serialize(plain, **{name: False for name in names if name in known})
     except (SerializeError, NotImplementedError, AssertionError) as error:
-        raise RelvmUnsupportedError(f"{_PLACE}: {reason_of_serializer(error)}") from error
+        raise RelvmUnsupportedError(f"{_PLACE}: {reason_of_serializer(error, program.graph_module)}") from error
     tensors: dict[str, np.ndarray] = {}
     refused: dict[str, str] = {}
     for name, tensor in {**program.state_dict, **program.constants}.items():
@@ -192,9 +249,17 @@ def program_of(program: Any) -> Program:
     return program_of_json(value, tensors, refused, _PLACE)
 
 
-def reason_of_serializer(error: Exception) -> str:
-    """Return the message about a graph for which PyTorch's serializer raised an error."""
-    return f"PyTorch cannot serialize the graph: {str(error.__cause__ or error).partition(chr(10))[0]}"
+def reason_of_serializer(error: Exception, graph_module: Any) -> str:
+    """Return the message about a graph module for which PyTorch's serializer raised an error."""
+    reason = f"PyTorch cannot serialize the graph: {str(error.__cause__ or error).partition(chr(10))[0]}"
+    failed = re.match(r"Failed serializing node (\S+) in graph", str(error))
+    nodes = [node for node in graph_module.graph.nodes if failed and node.name == failed[1]]
+    if not nodes:
+        return reason
+    target = str(nodes[0].target)
+    line = GraphNode(target, nodes[0].name, (), (), nodes[0].meta.get("stack_trace") or "", "").source_line()
+    where = ", ".join(filter(None, (shortened(target), line.removesuffix(":1"))))
+    return f"{shortened(nodes[0].name)} ({where}): {reason}"
 
 
 def _with_plain_outputs(program: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
+from relvm.frontend.torch.registry import Node, Number, converts, known_int, shape_of
 from relvm.ir.dtypes import F64, I64, U8, DType
 from relvm.ir.expr import Constant, Expr, Shape, constant
 from relvm.ir.symbolic import AnyDim, Dim
@@ -19,7 +19,9 @@ from relvm.ir.symbolic import AnyDim, Dim
     *("clone", "contiguous", "lift_fresh_copy", "lift_fresh", "lift", "alias_copy", "detach_copy"),
     *("type_as", "view_copy", "expand_copy", "_to_copy", "to.dtype_layout", "to.device", "to.other", "to.dtype"),
 )
-def _copy(node: Node, self: Expr, *args: Any, **kwargs: Any) -> Expr:
+def _copy(node: Node, self: Expr | Number, *args: Any, **kwargs: Any) -> Expr:
+    if not isinstance(self, Expr):  # functions that torch.vmap expands convert numbers
+        return node.number(self, node.out_dtype())
     name = node.node.target
     if "view_copy" in name or "expand_copy" in name:
         return (

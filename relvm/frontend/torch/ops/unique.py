@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
+from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.common.runs import begins_of_runs
 from relvm.frontend.torch.ops.indexing import flat_positions
 from relvm.frontend.torch.ops.shapes import transposed
@@ -43,6 +44,12 @@ def _unique_consecutive(
     if dim is None:
         flat = node.reshaped(self, (product(shape_of(self)),))
         return _distinct(node, flat, 0, shape_of(self), sorts=False, inverse=return_inverse, counts=return_counts)
+    rank = len(shape_of(self))
+    if dim == -1 and rank > 1:
+        raise RelvmUnsupportedError(
+            "PyTorch exports wrong shapes of the results for the axis -1, so it is not supported;"
+            f" pass {rank - 1}, which is the same axis"
+        )
     return _consecutive_slices(node, self, dim)
 
 
