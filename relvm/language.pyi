@@ -220,6 +220,9 @@ def erfc(x: _TensorLike, /) -> Tensor:
 def exp(x: _TensorLike, /) -> Tensor:
     """e to the power of x, elementwise."""
 
+def exp_ftz(x: _TensorLike, /) -> Tensor:
+    """e to the power of x, or 0 where this is subnormal in the precision of the computation, which is f64 for f64 and f32 for other dtypes, elementwise."""
+
 def expand(x: _TensorLike, shape: Any, /) -> Tensor:
     """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front."""
 

@@ -156,19 +156,19 @@ static inline void rvm_attention_exponentials(int64_t keys, float *row, float la
   for (; first + RVM_SUM_LANES <= keys; first += RVM_SUM_LANES) {
     RVM_SIMD()
     for (int lane = 0; lane < RVM_SUM_LANES; lane++) {
-      row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
+      row[first + lane] = rvm_exp_ftz_f32(row[first + lane] - shift);
       sums[lane] = sums[lane] + row[first + lane];
     }
   }
   for (int lane = 0; first + lane < keys; lane++) {
-    row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
+    row[first + lane] = rvm_exp_ftz_f32(row[first + lane] - shift);
     sums[lane] = sums[lane] + row[first + lane];
   }
   const float sum = rvm_sum_of_lanes_f32(sums);
   if (is_first) {
     state->total = sum;
   } else {
-    const float factor = rvm_exp_f32(state->largest - shift);
+    const float factor = rvm_exp_ftz_f32(state->largest - shift);
     state->total = state->total * factor + sum;
     if (factor != 1.0f)
       for (int64_t j = 0; j < columns; j++) out[j] *= factor;

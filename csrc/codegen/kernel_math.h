@@ -19,11 +19,12 @@ RVM_MATH float rvm_with_sign(float magnitude, float sign) {
   return rvm_f32_of_bits((rvm_bits_of_f32(magnitude) & INT32_MAX) | (rvm_bits_of_f32(sign) & INT32_MIN));
 }
 
-/* exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer n, which is then in the low bits of
+/* Returns exp(x) for x in [-104, 88.75].
+
+   exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer n, which is then in the low bits of
    the sum.  2^n is computed as the product of two factors, so that a subnormal result is rounded only once.  Adding
-   also 254, twice the exponent bias, makes the low bits the sum of the two factors' biased exponents.  Results of 0 and
-   infinity are selected last, which is cheaper than clamping x. */
-RVM_MATH float rvm_exp_f32(float x) {
+   also 254, twice the exponent bias, makes the low bits the sum of the two factors' biased exponents. */
+RVM_MATH float rvm_finite_exp_f32(float x) {
   const float shift = 12582912.0f + 254.0f;
   const float shifted = RVM_FMA_F32(x, 1.44269504f, shift), n = shifted - shift;
   const int32_t power = rvm_bits_of_f32(shifted), half = power >> 1;
@@ -36,9 +37,21 @@ RVM_MATH float rvm_exp_f32(float x) {
   p = RVM_FMA_F32(p, r, 5.000000095e-1f);
   p = RVM_FMA_F32(p, r, 1.0f);
   p = RVM_FMA_F32(p, r, 1.0f);
-  p = p * rvm_f32_of_bits(half << 23) * rvm_f32_of_bits((power - half) << 23);
-  p = x < -104.0f ? 0.0f : p;
-  return x > 88.75f ? INFINITY : p;
+  return p * rvm_f32_of_bits(half << 23) * rvm_f32_of_bits((power - half) << 23);
+}
+
+/* Returns exp(x).  Results of 0 and infinity are selected last, which is cheaper than clamping x. */
+RVM_MATH float rvm_exp_f32(float x) {
+  const float p = rvm_finite_exp_f32(x), finite = x < -104.0f ? 0.0f : p;
+  return x > 88.75f ? INFINITY : finite;
+}
+
+/* Returns exp(x), or 0 if exp(x) is subnormal, without an operation on subnormal numbers, which some processors do
+   slowly. */
+RVM_MATH float rvm_exp_ftz_f32(float x) {
+  const float least = -87.3365402f; /* the least float whose exponential is normal */
+  const float p = rvm_finite_exp_f32(x < least ? least : x), normal = x < least ? 0.0f : p;
+  return x > 88.75f ? INFINITY : normal;
 }
 
 /* Returns 2^x for x in [-126, 126] with a relative error of at most about 1e-7, for results in which this error has

@@ -38,6 +38,7 @@ from relvm.ops.elementwise import (
     erf,
     erfc,
     exp,
+    exp_ftz,
     expm1,
     floor,
     greater,

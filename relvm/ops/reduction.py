@@ -18,7 +18,7 @@ from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.kernels.simd_extreme import SimdExtreme
-from relvm.ops.elementwise import divide, exp, subtract
+from relvm.ops.elementwise import divide, exp_ftz, subtract
 
 _BLOCK = 256  # columns whose best elements are found together
 
@@ -310,13 +310,13 @@ def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
 
 
 def _softmax(x: Expr, *, axis: int) -> Expr:
-    powers = exp(subtract(x, max_(x, axes=(axis,), keepdims=True)))
+    powers = exp_ftz(subtract(x, max_(x, axes=(axis,), keepdims=True)))
     return divide(powers, sum_(powers, axes=(axis,), keepdims=True))
 
 
 @op("softmax", numpy=_numpy_softmax, lower=Composition(_softmax))
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
-    """exp(x - max(x)) divided by its sum, along an axis.
+    """exp(x - max(x)) divided by its sum, along an axis.  A subnormal exponential counts as 0.
 
     x: a tensor of a float dtype and of rank >= 1.
     axis: the axis, in [-rank, rank).

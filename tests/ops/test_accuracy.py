@@ -18,6 +18,7 @@ from relvm.tables import CPU_FEATURES
 
 FUNCTIONS = {
     "exp": np.exp,
+    "exp_ftz": lambda x: np.where(np.exp(x) < np.finfo(np.float32).tiny, 0, np.exp(x)),
     "log": np.log,
     "log1p": np.log1p,
     "tanh": np.tanh,
@@ -31,7 +32,20 @@ UNITS = 2
 IS_X86 = any(lib.rvm_cpu_features() >> row.index & 1 for row in CPU_FEATURES)
 PROCESSORS = ["c", *(["x86-64"] if IS_X86 else [])]
 
-MODULE = parse_module("\n".join(f"def {name}_of(x: f32[n]) -> f32[n] {{ return {name}(x) }}" for name in FUNCTIONS))
+SHARES = """
+def softmax_of(x: f32[m, n]) -> f32[m, n] = softmax(x, axis=1)
+def shares_of(x: f32[m, n]) -> object {
+  powers = exp(subtract(x, max(x, axes=(1,), keepdims=true)))
+  return divide(powers, sum(powers, axes=(1,), keepdims=true))
+}
+def attention_of(q: f32[m, 1], k: f32[n, 1], v: f32[n, e]) -> object {
+  scores = matmul(q, k, transpose_b=true)
+  return matmul(softmax(scores, axis=1), v)
+}
+"""
+MODULE = parse_module(
+    "\n".join(f"def {name}_of(x: f32[n]) -> f32[n] {{ return {name}(x) }}" for name in FUNCTIONS) + SHARES
+)
 
 
 @cache
@@ -105,6 +119,21 @@ def test_powers_of_e_that_are_subnormal(target: str) -> None:
     step = np.finfo(np.float32).smallest_subnormal
     assert np.all(np.abs(got - np.exp(x.astype(np.float64))) <= UNITS * np.maximum(np.spacing(got), step))
     assert len(np.unique(got[got < np.finfo(np.float32).tiny])) > 5000
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+def test_subnormal_exponentials_of_a_softmax_count_as_0(target: str) -> None:
+    """The same is true for a softmax that is written as exp, sum and division, and for attention."""
+    scores = np.float32([[0, -87, -87.4, -90, -100, -103, -104, -200]])
+    powers = np.exp(scores.astype(np.float64))
+    powers[scores < -87.33655] = 0
+    machines = machine(target)
+    for name in ("softmax_of", "shares_of"):
+        got = machines[name](scores).numpy()
+        np.testing.assert_allclose(got, powers / powers.sum(), rtol=1e-6)
+        assert np.count_nonzero(got) == 2
+    got = machines["attention_of"](np.ones((1, 1), np.float32), scores.T, np.eye(8, dtype=np.float32)).numpy()
+    assert np.count_nonzero(got) == 2
 
 
 @pytest.mark.parametrize("target", PROCESSORS)

@@ -28,8 +28,8 @@ from relvm.tables import csrc_directory, find_header
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "float_bits.h": r"rvm_(bits_of_\w+|\w+_of_bits)\(",
-    "kernel_math.h": r"rvm_(exp|log|log1p|tanh|erf|sin|cos)_f32\(",
-    "portable_math.h": r"rvm_(a?(cos|sin|tan)h?|atan2|cbrt|erfc?|exp|expm1|log|log1p|pow)_f(32|64)\(",
+    "kernel_math.h": r"rvm_(exp|exp_ftz|log|log1p|tanh|erf|sin|cos)_f32\(",
+    "portable_math.h": r"rvm_(a?(cos|sin|tan)h?|atan2|cbrt|erfc?|exp|exp_ftz|expm1|log|log1p|pow)_f(32|64)\(",
     "kernel_conversions.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
     "small_floats.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "packed.h": r"rvm_kernel_check\(",

@@ -67,7 +67,7 @@ _SIGNS = {function: sign for function, sign in SIGNS.items() if function not in 
 _OWN = frozenset(
     {
         *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp"),
-        *("expm1", "log", "log1p", "pow", "sin", "sinh", "tan", "tanh"),
+        *("exp_ftz", "expm1", "log", "log1p", "pow", "sin", "sinh", "tan", "tanh"),
     }
 )
 

@@ -99,6 +99,8 @@ def softmax_by_parts(call: OpCall, definitions: Definitions) -> Expr | None:
     """Recognize a softmax:
 
     e = exp(subtract(x, max(x, axis)));  divide(e, sum(e, axis))   ->   softmax(x, axis)
+
+    In the softmax, elements of e that are subnormal count as 0.
     """
     powers, total = call.args
     exponential = find_call(definitions, powers, ops.exp)
