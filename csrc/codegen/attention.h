@@ -142,6 +142,13 @@ typedef struct rvm_softmax_row {
   float largest, total;
 } rvm_softmax_row;
 
+/* Returns exp(x) for x <= 0, or 0 if x < -69.3.  Other results are at least 2^-100, so that their quotients by a sum of
+   exponentials are normal numbers (rvm_exp_ftz_f32). */
+RVM_MATH float rvm_attention_exp_f32(float x) {
+  const float p = rvm_finite_exp_f32(x, -101);
+  return x < -69.3f ? 0.0f : p;
+}
+
 /* Replaces `keys` scores of a row by exp(score - maximum), and adds the results to state->total.  The maximum is the
    largest score of this call and of earlier calls for the row; `largest` is the largest score of this call.  If the
    maximum increases, rescales the sums of earlier calls: state->total and the `columns` sums in `out`.  is_first: there
@@ -156,19 +163,19 @@ static inline void rvm_attention_exponentials(int64_t keys, float *row, float la
   for (; first + RVM_SUM_LANES <= keys; first += RVM_SUM_LANES) {
     RVM_SIMD()
     for (int lane = 0; lane < RVM_SUM_LANES; lane++) {
-      row[first + lane] = rvm_exp_ftz_f32(row[first + lane] - shift);
+      row[first + lane] = rvm_attention_exp_f32(row[first + lane] - shift);
       sums[lane] = sums[lane] + row[first + lane];
     }
   }
   for (int lane = 0; first + lane < keys; lane++) {
-    row[first + lane] = rvm_exp_ftz_f32(row[first + lane] - shift);
+    row[first + lane] = rvm_attention_exp_f32(row[first + lane] - shift);
     sums[lane] = sums[lane] + row[first + lane];
   }
   const float sum = rvm_sum_of_lanes_f32(sums);
   if (is_first) {
     state->total = sum;
   } else {
-    const float factor = rvm_exp_ftz_f32(state->largest - shift);
+    const float factor = rvm_attention_exp_f32(state->largest - shift);
     state->total = state->total * factor + sum;
     if (factor != 1.0f)
       for (int64_t j = 0; j < columns; j++) out[j] *= factor;

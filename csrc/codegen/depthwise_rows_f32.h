@@ -1,8 +1,10 @@
-/* depthwise_rows_f32.h: a micro-kernel for depthwise convolutions of f32 that reads the rows of a plane where they are.
+/* depthwise_rows_f32.h: a micro-kernel for depthwise convolutions of f32.  If stride_x is 1, it reads the rows of a
+   plane where they are, except at the ends of x.
 
-   A sum adds the products of the window column by column; if stride_y is 2, first those of the even window rows, then
-   those of the odd ones.  They are rounded as in gemm_f32.h.  The arguments are declared in micro_kernels.def.  Read
-   relvm/kernels/conv/depthwise.py for the loops around this function. */
+   A sum adds the products of all columns of the window, from left to right, for the even window rows if stride_y is 2,
+   and then for the odd ones.  Otherwise it adds those of all window rows.  The products are rounded as in gemm_f32.h.
+   The arguments are declared in micro_kernels.def.  Read relvm/kernels/conv/depthwise_rows.py for the loops around this
+   function. */
 #ifndef RELVM_DEPTHWISE_ROWS_F32_H
 #define RELVM_DEPTHWISE_ROWS_F32_H
 
@@ -12,7 +14,7 @@
 #define RVM_FOR_EACH_DEPTHWISE(F) F(3, 1) F(3, 2) F(5, 1) F(5, 2)
 
 enum {
-  RVM_DEPTHWISE_FEW = 4,                    /* the rows of sums that are computed together if no more are left */
+  RVM_DEPTHWISE_FEW = 4,                    /* if at most so many rows of sums are left, fewer are computed together */
   RVM_DEPTHWISE_ROWS = 8 * RVM_COLUMN_ROWS, /* the rows of sums of a block, at most */
   RVM_DEPTHWISE_LINES = (RVM_DEPTHWISE_ROWS - 1) * 2 + RVM_COLUMN_TAPS,
 };
@@ -21,8 +23,8 @@ enum {
 
    lines: rows of the plane.  The sum in row r and column j reads, at row y and column x of the window, lines[r *
    stride_y + y][offsets[x] + j].  Lines are set for `rows`, rounded up to a multiple of RVM_COLUMN_ROWS.
-   begin, end: lines[i][j] is read as 0 unless begin <= j < end.
-   masks: -1 for each of these j, and 0 for the others. */
+   begin, end: lines[i][j] is read as 0 unless begin <= j < end.  If the lines are copies, no j is outside.
+   masks: otherwise, -1 for each of these j, and 0 for the others. */
 typedef struct rvm_depthwise_block {
   const float *lines[RVM_DEPTHWISE_LINES];
   int64_t offsets[RVM_COLUMN_TAPS];
@@ -125,7 +127,7 @@ static inline RVM_ALWAYS_INLINE void rvm_depthwise_sums(const rvm_depthwise_bloc
     int64_t v = last;
     if (block->rows - r <= RVM_DEPTHWISE_FEW) {
       if (last % 2 == 0) rvm_depthwise_in_registers(block, height, stride_y, RVM_DEPTHWISE_FEW, 1, r, v-- * RVM_LANES);
-      /* At least eight additions must be in flight to hide their latency. */
+      /* With two rows of four vectors, eight additions are in flight, which hides their latency. */
       for (; v >= 0 && (block->rows - r > 2 || v % 4 != 3); v -= 2)
         rvm_depthwise_in_registers(block, height, stride_y, RVM_DEPTHWISE_FEW, 2, r, (v - 1) * RVM_LANES);
       for (; v >= 0; v -= 4) rvm_depthwise_in_registers(block, height, stride_y, 2, 4, r, (v - 3) * RVM_LANES);

@@ -19,15 +19,17 @@ RVM_MATH float rvm_with_sign(float magnitude, float sign) {
   return rvm_f32_of_bits((rvm_bits_of_f32(magnitude) & INT32_MAX) | (rvm_bits_of_f32(sign) & INT32_MIN));
 }
 
-/* Returns exp(x) for x in [-104, 88.75].
+/* Returns exp(x) for x in [-104, 88.75], and an unspecified number for other x.  If n < least, uses 2^least for 2^n,
+   unless `least` is INT32_MIN.  `least` must be a constant where this function is inlined.
 
    exp(x) = 2^n exp(r) for x = n ln 2 + r.  Adding 1.5 * 2^23 rounds to an integer n, which is then in the low bits of
    the sum.  2^n is computed as the product of two factors, so that a subnormal result is rounded only once.  Adding
    also 254, twice the exponent bias, makes the low bits the sum of the two factors' biased exponents. */
-RVM_MATH float rvm_finite_exp_f32(float x) {
+RVM_MATH float rvm_finite_exp_f32(float x, int32_t least) {
   const float shift = 12582912.0f + 254.0f;
   const float shifted = RVM_FMA_F32(x, 1.44269504f, shift), n = shifted - shift;
-  const int32_t power = rvm_bits_of_f32(shifted), half = power >> 1;
+  const int32_t sum = rvm_bits_of_f32(shifted), low = 0x4b400000 + 254 + least; /* 0x4b400000: bits of 1.5 * 2^23 */
+  const int32_t power = least != INT32_MIN && sum < low ? low : sum, half = power >> 1;
   float r = RVM_FMA_F32(n, -0.693359375f, x); /* ln 2 in two parts, the first with few bits */
   r = RVM_FMA_F32(n, 2.12194440e-4f, r);
   float p = 1.395048622e-3f;
@@ -42,16 +44,15 @@ RVM_MATH float rvm_finite_exp_f32(float x) {
 
 /* Returns exp(x).  Results of 0 and infinity are selected last, which is cheaper than clamping x. */
 RVM_MATH float rvm_exp_f32(float x) {
-  const float p = rvm_finite_exp_f32(x), finite = x < -104.0f ? 0.0f : p;
+  const float p = rvm_finite_exp_f32(x, INT32_MIN), finite = x < -104.0f ? 0.0f : p;
   return x > 88.75f ? INFINITY : finite;
 }
 
-/* Returns exp(x), or 0 if exp(x) is subnormal, without an operation on subnormal numbers, which some processors do
-   slowly. */
+/* Returns exp(x), or 0 if x < -86.9, without an operation on subnormal numbers, which many processors do slowly.
+   Exponents are bounded and not x, because compilers replace f(x < low ? low : x) by x < low ? f(low) : f(x). */
 RVM_MATH float rvm_exp_ftz_f32(float x) {
-  const float least = -87.3365402f; /* the least float whose exponential is normal */
-  const float p = rvm_finite_exp_f32(x < least ? least : x), normal = x < least ? 0.0f : p;
-  return x > 88.75f ? INFINITY : normal;
+  const float p = rvm_finite_exp_f32(x, -125), finite = x < -86.9f ? 0.0f : p;
+  return x > 88.75f ? INFINITY : finite;
 }
 
 /* Returns 2^x for x in [-126, 126] with a relative error of at most about 1e-7, for results in which this error has

@@ -101,12 +101,8 @@ RVM_MATH double rvm_scaled_exp(double x, double tail, int32_t scale) {
 
 RVM_PORTABLE double rvm_exp_f64(double x) { return rvm_scaled_exp(x, 0.0, 0); }
 
-/* Returns exp(x), or 0 if exp(x) is subnormal. */
-RVM_PORTABLE double rvm_exp_ftz_f64(double x) {
-  const double least = -708.39641853226408; /* the least double whose exponential is normal */
-  const double p = rvm_exp_f64(x < least ? least : x);
-  return x < least ? 0.0 : p;
-}
+/* Returns exp(x), or 0 if x < -708.3.  No result is subnormal. */
+RVM_PORTABLE double rvm_exp_ftz_f64(double x) { return x < -708.3 ? 0.0 : rvm_exp_f64(x); }
 
 /* exp(x) - 1 = (2^n - 1) + 2^n (exp(r) - 1). */
 RVM_PORTABLE double rvm_expm1_f64(double x) {

@@ -434,7 +434,6 @@ static int run_rvm_depthwise_rows_f32(rvm_depthwise_rows_f32_arguments args,
   EXPECT(args.window_width >= 1 && args.window_width <= RVM_COLUMN_TAPS);
   EXPECT(args.stride_x >= 1 && args.stride_x <= 2);
   EXPECT(args.pad_y <= PLANE_STEPS && args.pad_x <= PLANE_STEPS);
-  EXPECT(args.height >= 1 && args.width >= 1);
   if (args.planes == 0 || args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
   const int64_t elements = args.height * args.width, window = args.window_height * args.window_width;
   EXPECT((args.row + args.rows - 1) * args.stride_y - args.pad_y < args.height);

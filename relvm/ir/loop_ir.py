@@ -22,7 +22,7 @@ from relvm.ir.types import TensorType
 from relvm.tables import kernel_constant
 
 SUM_LANES = kernel_constant("SUM_LANES")
-# Functions on floats that <math.h> has under other names.  The others, such as exp, have the same name there.
+# Functions on floats that <math.h> has under other names.  Most others, such as exp, have the same name there.
 MATH_H_NAMES = {"abs": "fabs", "power": "pow", "round": "rint", "round_away": "round"}
 
 

@@ -166,8 +166,9 @@ def attention(
     in all three cases.
     Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the exponentials of the scores are multiplied
     by v first, and the products are divided by the sum of the exponentials at the end.  The products can therefore
-    overflow if elements of v exceed 1e30.  A weight that is too small for f32 may be rounded to 0.  This changes the
-    result only if an element of v is infinite, because 0 times infinity is NaN.
+    overflow if elements of v exceed 1e30.  Scores that are more than 69.3 below the largest one of their query
+    count as -inf.  This changes the result only if an element of v is greater than 1e22, or infinite, because 0
+    times infinity is NaN.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if dimensions are not
     provably equal, do not broadcast, or are out of range.  Raises RelvmArgumentError if `absent` has another value.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

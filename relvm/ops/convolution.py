@@ -75,7 +75,7 @@ def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pad
         write = _without_product(x, w, window, w.shape[0] // groups, groups)
     in_rows = not in_planes and w.shape[0] == groups and can_write_depthwise_rows(x, w, window)
     in_columns = in_planes or in_rows or write is write_few_filters
-    if k.is_small or (k.is_compact and in_columns):  # the other kernels copy the input to blocks of up to 64 kB
+    if k.is_small or (k.is_compact and in_columns):  # the other kernels have blocks of 64 kB and more on the stack
         # A single window with constant weights is a matrix product elsewhere (is_window_product_faster).
         is_product = groups == 1 and all(dim == 1 for dim in result.shape[2:])
         order = column_order(window) if in_columns and len(window.sizes) == 2 and not is_product else (None,)

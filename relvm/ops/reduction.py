@@ -18,7 +18,7 @@ from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.kernels.simd_extreme import SimdExtreme
-from relvm.ops.elementwise import divide, exp_ftz, subtract
+from relvm.ops.elementwise import divide, exp_ftz, numpy_exp_ftz, subtract
 
 _BLOCK = 256  # columns whose best elements are found together
 
@@ -305,7 +305,7 @@ def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 
 
 def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
-    powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
+    powers = numpy_exp_ftz(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
@@ -316,7 +316,7 @@ def _softmax(x: Expr, *, axis: int) -> Expr:
 
 @op("softmax", numpy=_numpy_softmax, lower=Composition(_softmax))
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
-    """exp(x - max(x)) divided by its sum, along an axis.  A subnormal exponential counts as 0.
+    """exp(x - max(x)) divided by its sum, along an axis, with the exponentials of `exp_ftz`.
 
     x: a tensor of a float dtype and of rank >= 1.
     axis: the axis, in [-rank, rank).

@@ -261,9 +261,9 @@ def write_planes(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, windo
             zero = Literal(0, I64)
             k.invoke(
                 "rvm_planes_f32",
-                x=Address(x, zero),
-                size=k.size(x.shape),
-                first=(image * channels + channel) * (high * wide),
+                x=Address(x, image * (channels * (high * wide))),
+                size=channels * (high * wide),
+                first=channel * (high * wide),
                 planes=planes,
                 height=high,
                 width=wide,

@@ -1,7 +1,9 @@
-"""Loop nest of depthwise convolutions of f32 that read the rows of the input where they are.
+"""Loop nest of depthwise convolutions of f32 without copies of the input.
 
-The kernel computes the sums of several planes, or of several rows of one plane, at a time.  They follow each other
-without gaps, so that the epilogue is a single loop over contiguous elements.
+If the stride along a row is 1, the micro-kernel reads the rows of the input where they are.  If it is 2, it copies what
+seven rows of sums read, divided by even and odd columns.  The kernel computes the sums of several planes, or of several
+rows of one plane, at a time.  They follow each other without gaps, so that the epilogue is a single loop over
+contiguous elements.
 """
 
 from __future__ import annotations
@@ -30,11 +32,12 @@ def can_write_depthwise_rows(x: Buffer, w: Buffer, window: Window) -> bool:
     if not all(isinstance(size, int) for size in window.sizes):
         return False
     high, wide = map(known_size, window.sizes)
-    pads = all(pad < size for pad, size in zip(window.pads, (high, wide) * 2, strict=True))  # no window of padding only
+    has_form = (high, window.strides[0]) in _FORMS and 0 < wide <= _MAX_TAPS and window.strides[1] <= 2
+    # With less padding than the window has elements, windows begin and end inside a plane that is not empty.
     return (
-        ((high, window.strides[0]) in _FORMS and 0 < wide <= _MAX_TAPS)
-        and (window.strides[1] <= 2 and window.dilations == (1, 1))
-        and pads
+        has_form
+        and window.dilations == (1, 1)
+        and all(pad < size for pad, size in zip(window.pads, (high, wide) * 2, strict=True))
     )
 
 
@@ -43,7 +46,7 @@ def write_depthwise_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogu
     sizes, strides = tuple(map(known_size, window.sizes)), window.strides
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
-    channels, taps = k.size(w.shape[:1]), math.prod(sizes)
+    channels, taps, area = k.size(w.shape[:1]), math.prod(sizes), height * width
     columns = k.let("columns", maximum(minimum(wide, _MAX_COLUMNS), 1))
     # If not all rows of a plane are computed at a time, their number is a multiple of _ROWS.
     fast = maximum(Literal(_SUMS // _ROWS, I64) / columns, 1) * _ROWS
@@ -61,18 +64,16 @@ def write_depthwise_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogu
             k.loop(last, start=first, name="part") as part,
             k.loop((wide + (columns - 1)) / columns, name="strip") as strip,
         ):
+            number = k.let("number", part / row_parts)
+            image, channel = k.let("image", number / parts), k.let("channel", number % parts * planes)
             row, column = k.let("row", part % row_parts * rows), k.let("column", strip * columns)
-            image, channel = (
-                k.let("image", part / row_parts / parts),
-                k.let("channel", part / row_parts % parts * planes),
-            )
             count = k.let("count", minimum(channels - channel, planes))
             down, across = k.let("down", minimum(high - row, rows)), k.let("across", minimum(wide - column, columns))
             k.invoke(
                 "rvm_depthwise_rows_f32",
-                x=Address(x, zero),
-                size=k.size(x.shape),
-                first=(image * channels + channel) * (height * width),
+                x=Address(x, image * (channels * area)),
+                size=channels * area,
+                first=channel * area,
                 planes=count,
                 height=height,
                 width=width,

@@ -100,7 +100,7 @@ def softmax_by_parts(call: OpCall, definitions: Definitions) -> Expr | None:
 
     e = exp(subtract(x, max(x, axis)));  divide(e, sum(e, axis))   ->   softmax(x, axis)
 
-    In the softmax, elements of e that are subnormal count as 0.
+    In the softmax, elements of x more than 86.9 below the maximum count as -inf (`exp_ftz`).
     """
     powers, total = call.args
     exponential = find_call(definitions, powers, ops.exp)

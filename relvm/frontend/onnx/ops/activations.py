@@ -166,7 +166,7 @@ def _log_softmax(node: OnnxNode) -> Expr:
     """Computes x - max - log(sum(exp(x - max))), where max is the maximum of x along the axis."""
     x, axes = input_tensor(node, 0), _softmax_axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
-    return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
+    return (shifted - shifted.apply(ops.exp_ftz).sum(axes).apply(ops.log)).expr
 
 
 def _softmax_axes(node: OnnxNode) -> tuple[int, ...]:

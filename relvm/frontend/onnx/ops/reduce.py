@@ -62,7 +62,7 @@ def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
     largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
     infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
     largest = infinite.where(0, largest)
-    total = _sum((x - largest).apply(ops.exp), **axes).apply(ops.log)
+    total = _sum((x - largest).apply(ops.exp_ftz), **axes).apply(ops.log)
     return total + (largest if axes["keepdims"] else largest.reshape(*total.shape))
 
 

@@ -211,7 +211,7 @@ def _logsumexp(node: Node, self: Expr, dim: Axes, keepdim: bool = False) -> Expr
         return x
     high = node.emit(ops.max(x, axes=axes, keepdims=True))
     high = node.emit(ops.where(ops.equal(ops.abs(high), math.inf), 0, high))
-    total = node.emit(ops.log(ops.sum(ops.exp(ops.subtract(x, high)), axes=axes, keepdims=True)))
+    total = node.emit(ops.log(ops.sum(ops.exp_ftz(ops.subtract(x, high)), axes=axes, keepdims=True)))
     result = node.emit(ops.add(total, high))
     return result if keepdim else node.emit(ops.squeeze(result, axes=axes))
 
@@ -433,7 +433,7 @@ def log_softmax(node: Node, x: Expr, dim: int) -> Expr:
         return ops.multiply(x, 0)
     axis = axis_of(dim, len(shape_of(x)))
     shifted = node.emit(ops.subtract(x, ops.max(x, axes=(axis,), keepdims=True)))
-    return ops.subtract(shifted, ops.log(ops.sum(ops.exp(shifted), axes=(axis,), keepdims=True)))
+    return ops.subtract(shifted, ops.log(ops.sum(ops.exp_ftz(shifted), axes=(axis,), keepdims=True)))
 
 
 @converts("softmin.int")
