@@ -202,6 +202,8 @@ static inline void rvm_copy_depthwise_rows(const rvm_depthwise_rows_f32_argument
     }
     return;
   }
+#else
+  (void)masks;
 #endif
   for (int64_t r = 0; r < rows; r++)
     for (int64_t phase = 0; phase < step; phase++)
