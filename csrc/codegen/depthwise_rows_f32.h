@@ -83,33 +83,45 @@ static inline RVM_ALWAYS_INLINE void rvm_add_depthwise_column(const rvm_depthwis
   }
 }
 
+/* Adds the products of all columns of the window like rvm_add_depthwise_column.  first: its argument for the first
+   column of the window, but `element` is the column of the first sum. */
+static inline RVM_ALWAYS_INLINE void rvm_add_depthwise_columns(const rvm_depthwise_block *block,
+                                                               const rvm_depthwise_column *first, int taps,
+                                                               int stride_y, int rows, int vectors,
+                                                               rvm_lanes sum[RVM_COLUMN_ROWS][4]) {
+  const int64_t left = block->columns - first->element;
+  const int64_t rest = left < vectors * RVM_LANES ? left : vectors * RVM_LANES;
+#pragma GCC unroll 1
+  for (int64_t x = 0; x < block->window_width; x++) {
+    const int64_t element = first->element + block->offsets[x];
+    rvm_depthwise_column column = {first->lines, first->weights + x, element};
+    if (element >= block->begin && element + rest <= block->end) {
+      rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 0, sum);
+    } else {
+      RVM_OPAQUE(
+          column.lines); /* both branches load the same elements: before the branch they would not fit registers */
+      rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 1, sum);
+    }
+  }
+}
+
 /* Computes `vectors` vectors of each row of sums, from `column` on.  `height`, the height of the window, `stride_y`,
    `rows` and `vectors` must be constants where this function is inlined. */
 static inline RVM_ALWAYS_INLINE void rvm_depthwise_in_registers(const rvm_depthwise_block *block, int height,
                                                                 int stride_y, int rows, int vectors, int64_t row,
                                                                 int64_t column) {
-  const int64_t columns = block->columns, window_width = block->window_width;
-  const int64_t rest = columns - column < vectors * RVM_LANES ? columns - column : vectors * RVM_LANES;
+  const int64_t columns = block->columns;
+  const float *const *const lines = block->lines + row * stride_y;
   rvm_lanes sum[RVM_COLUMN_ROWS][4];
 #pragma GCC unroll 7
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sum[r][v] = (rvm_lanes){0};
-#pragma GCC unroll 2
-  for (int phase = 0; phase < stride_y; phase++) {
-    const int taps = (height - phase + stride_y - 1) / stride_y;
-    const float *const weights = block->weights + phase * window_width;
-#pragma GCC unroll 1
-    for (int64_t x = 0; x < window_width; x++) {
-      const int64_t element = column + block->offsets[x];
-      rvm_depthwise_column at = {block->lines + row * stride_y + phase, weights + x, element};
-      if (element >= block->begin && element + rest <= block->end) {
-        rvm_add_depthwise_column(block, &at, taps, stride_y, rows, vectors, 0, sum);
-      } else {
-        RVM_OPAQUE(at.lines); /* both branches load the same elements: before the branch they would not fit registers */
-        rvm_add_depthwise_column(block, &at, taps, stride_y, rows, vectors, 1, sum);
-      }
-    }
+  const rvm_depthwise_column even = {lines, block->weights, column};
+  rvm_add_depthwise_columns(block, &even, (height + stride_y - 1) / stride_y, stride_y, rows, vectors, sum);
+  if (stride_y == 2) {
+    const rvm_depthwise_column odd = {lines + 1, block->weights + block->window_width, column};
+    rvm_add_depthwise_columns(block, &odd, height / 2, stride_y, rows, vectors, sum);
   }
   float *const sums = block->sums + row * columns + column;
 #pragma GCC unroll 7
