@@ -221,7 +221,7 @@ def exp(x: _TensorLike, /) -> Tensor:
     """e to the power of x, elementwise."""
 
 def exp_ftz(x: _TensorLike, /) -> Tensor:
-    """e to the power of x, or 0 where this is below 1.22e-38 (for f64: 2.24e-308), elementwise."""
+    """e to the power of x, or 0 where x is below -86.9 (for f64: -708.3), elementwise."""
 
 def expand(x: _TensorLike, shape: Any, /) -> Tensor:
     """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front."""
