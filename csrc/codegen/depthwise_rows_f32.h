@@ -52,8 +52,10 @@ typedef struct rvm_depthwise_block {
 #endif
 #endif
 
-/* What some sums read in one column of the window.  lines: those of the first sum and the first window row.  weights:
-   the weight of that window row.  element: the element of a line that the first sum reads. */
+/* The operands of sums in one column of the window.
+   lines: those that the first sum reads, from the first window row on.
+   weights: the weight of that window row.
+   element: the element of a line that the first sum reads. */
 typedef struct rvm_depthwise_column {
   const float *const *lines;
   const float *weights;
@@ -98,8 +100,8 @@ static inline RVM_ALWAYS_INLINE void rvm_add_depthwise_columns(const rvm_depthwi
     if (element >= block->begin && element + rest <= block->end) {
       rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 0, sum);
     } else {
-      RVM_OPAQUE(
-          column.lines); /* both branches load the same elements: before the branch they would not fit registers */
+      /* Both branches load the same elements.  Loaded before the branch, they would not fit the registers. */
+      RVM_OPAQUE(column.lines);
       rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 1, sum);
     }
   }

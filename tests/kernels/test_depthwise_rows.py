@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ from relvm import vm
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import F32
 from relvm.ir.loop_ir import Buffer
+from relvm.kernels.conv import depthwise_rows
 from relvm.kernels.conv.depthwise_rows import can_write_depthwise_rows
 from relvm.kernels.conv.sliding_window import window_of
+from relvm.tables import find_header
 
 # The shape of x, the window, strides and pads.
 CONVOLUTIONS = [
@@ -78,6 +82,12 @@ def test_rows_in_place_give_the_bits_of_blocks(case, monkeypatch):
 
 def test_compiled_rows_in_place_give_the_bits_of_blocks(monkeypatch):
     _check_bits(CONVOLUTIONS, [sizes for sizes, *_ in CONVOLUTIONS], "c", monkeypatch)
+
+
+def test_the_forms_are_those_of_the_micro_kernel():
+    line = re.search("define RVM_FOR_EACH_DEPTHWISE.*", find_header("depthwise_rows_f32.h").read_text())
+    forms = {tuple(map(int, pair)) for pair in re.findall(r"F\((\d), (\d)\)", line[0])}
+    assert forms == depthwise_rows._FORMS
 
 
 @pytest.mark.parametrize(

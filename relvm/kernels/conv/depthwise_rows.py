@@ -20,7 +20,7 @@ from relvm.tables import kernel_constant
 
 _ROWS, _MAX_TAPS = kernel_constant("COLUMN_ROWS"), kernel_constant("COLUMN_TAPS")
 _REACH, _SLACK = kernel_constant("DEPTHWISE_REACH"), kernel_constant("TILE_STEP")
-_FORMS = frozenset({(3, 1), (3, 2), (5, 1), (5, 2)})  # RVM_FOR_EACH_DEPTHWISE: window height and stride
+_FORMS = frozenset({(3, 1), (3, 2), (5, 1), (5, 2)})  # (height of the window, stride) of rvm_depthwise_rows_f32
 _SUMS = 4096  # maximum number of sums that are computed together, so that they fit the L1 cache with the input
 _MAX_COLUMNS = 512  # maximum number of sums of a row that are computed together
 
