@@ -19,9 +19,20 @@
 #include <arm_neon.h>
 #endif
 
+enum { RVM_LINE_BYTES = 64, RVM_LINE_FLOATS = 16 }; /* bytes and floats of a cache line */
+
 /* Copies `bytes` bytes.  src and dst are equal or do not overlap. */
 static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
   if (args->dst != args->src) memcpy(args->dst, args->src, (size_t)args->bytes);
+}
+
+/* Asks the processor to load `columns` elements of each row of x into its L2 cache, because they will be read or
+   written soon.  The prefetchers of the processor do not recognize the rows of a tile, which are on different pages. */
+static inline void rvm_prefetch_rows(const rvm_prefetch_rows_arguments *args) {
+  const int64_t bytes = args->columns * args->element_bytes, distance = args->row_stride * args->element_bytes;
+  const char *row = args->x;
+  for (int64_t r = 0; r < args->rows; r++, row += distance)
+    for (int64_t offset = 0; offset < bytes; offset += RVM_LINE_BYTES) RVM_PREFETCH(row + offset);
 }
 
 /* Transposes 16 x 16 elements of 32 bits, 4 x 4 of them at a time in registers:
@@ -54,6 +65,30 @@ static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_argu
 #endif
 }
 
+/* The operands of a tile of a product: tile[r * tile_stride + j] becomes the sum over p < depth of a[r * a_row_stride +
+   p
+   * a_column_stride] * b[p * b_stride + j], in order of p, which is added to the tile if `accumulates`.
+
+   rows: at most RVM_TILE_ROWS.
+   columns: columns of b, of the copy and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some
+   of them are also computed.
+   copy, copy_stride: for rvm_copying_tile, which copies row p of b to copy[p * copy_stride].
+   ahead, ahead_stride: for rvm_plain_tile: memory that later tiles read.  While the processor computes, it loads up to
+   `depth` cache lines of this memory, ahead_stride apart.  The memory may be invalid. */
+typedef struct rvm_tile_operands {
+  int64_t rows, columns, depth;
+  const float *a;
+  int64_t a_row_stride, a_column_stride;
+  const float *b;
+  int64_t b_stride;
+  float *copy;
+  int64_t copy_stride;
+  float *tile;
+  int64_t tile_stride, accumulates;
+  const float *ahead;
+  int64_t ahead_stride;
+} rvm_tile_operands;
+
 #ifdef __GNUC__
 
 /* RVM_LANES: the floats of a vector.  RVM_TILE_VECTORS: the vectors of a row of a tile that are computed together. */
@@ -75,8 +110,6 @@ enum { RVM_VECTOR_REGISTERS = 32 };
 #else
 enum { RVM_VECTOR_REGISTERS = 16 };
 #endif
-
-enum { RVM_LINE_FLOATS = 16 }; /* floats of a cache line of 64 bytes */
 
 enum { RVM_GEMV_ROWS = 4 }; /* rows of the matrix that rvm_gemv_f32 adds in one pass over the sums */
 
@@ -161,31 +194,36 @@ static inline RVM_ALWAYS_INLINE void rvm_store_sums(rvm_tile_sums sum, int rows,
 #if defined __aarch64__ && !defined RVM_COMPACT
 #define RVM_LEFT_LANES 4
 
-/* Adds RVM_LEFT_LANES products to each sum, in order.  Left factor p of row r is a[r * a_stride + p], and the right
-   factors of the columns begin at right[p].  On AArch64, an instruction multiplies by one lane of a vector, so one load
-   reads four left factors of a row. */
-static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum, int rows, int vectors, const float *a,
-                                                               int64_t a_stride,
-                                                               const float *const right[RVM_LEFT_LANES]) {
+/* Adds RVM_LEFT_LANES products to each sum, in order.  Left factor p of row r is a[r * a_row_stride + p], and the right
+   factors of the columns begin at b[p * b_stride].  If `copies`, which is a constant, they are copied to copy[p *
+   copy_stride].  On AArch64, an instruction multiplies by one lane of a vector, so one load reads four left factors of
+   a row. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum, const rvm_tile_operands *operands,
+                                                               int rows, int vectors, int copies) {
+  const float *const a = operands->a;
+  const float *const right[RVM_LEFT_LANES] = {operands->b, operands->b + operands->b_stride,
+                                              operands->b + 2 * operands->b_stride,
+                                              operands->b + 3 * operands->b_stride};
   float32x4_t left[RVM_TILE_ROWS];
 #pragma GCC unroll 6
-  for (int r = 0; r < rows; r++) left[r] = vld1q_f32(a + r * a_stride);
+  for (int r = 0; r < rows; r++) left[r] = vld1q_f32(a + r * operands->a_row_stride);
   /* Four vectors of right factors fit the registers beside the sums of at most four rows. */
   const int most = rows <= 4 || vectors < 4 ? vectors : 2;
   const float *row;
-#define RVM_ADD_LANE(p)                                                                                 \
-  row = right[p];                                                                                       \
-  RVM_LOADED_FROM(row);                                                                                 \
-  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) {                         \
-    float32x4_t factors[4];                                                                             \
-    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
-      factors[v] = vld1q_f32(row + (first + v) * RVM_LANES);                                            \
-      RVM_LOADED(factors[v]);                                                                           \
-    }                                                                                                   \
-    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
-      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) __asm__(                                   \
-          "fmla %0.4s, %1.4s, %2.s[" #p "]" : "+w"(sum[r][first + v]) : "w"(factors[v]), "w"(left[r])); \
-    }                                                                                                   \
+#define RVM_ADD_LANE(p)                                                                                        \
+  row = right[p];                                                                                              \
+  RVM_LOADED_FROM(row);                                                                                        \
+  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) {                                \
+    float32x4_t factors[4];                                                                                    \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                                   \
+      factors[v] = vld1q_f32(row + (first + v) * RVM_LANES);                                                   \
+      RVM_LOADED(factors[v]);                                                                                  \
+      if (copies) vst1q_f32(operands->copy + p * operands->copy_stride + (first + v) * RVM_LANES, factors[v]); \
+    }                                                                                                          \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                                   \
+      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) __asm__(                                          \
+          "fmla %0.4s, %1.4s, %2.s[" #p "]" : "+w"(sum[r][first + v]) : "w"(factors[v]), "w"(left[r]));        \
+    }                                                                                                          \
   }
   RVM_ADD_LANE(0)
   RVM_ADD_LANE(1)
@@ -195,29 +233,37 @@ static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum
 }
 #endif
 
-/* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers. */
-static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_streamed_tile_f32_arguments *args, int rows,
-                                                           int vectors, int64_t column) {
+/* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers.  If `copies`, which is a constant,
+   also copies these columns of b. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_operands *args, int rows, int vectors,
+                                                           int64_t column, int copies) {
   const int64_t depth = args->depth, a_row_stride = args->a_row_stride, a_column_stride = args->a_column_stride;
-  const int64_t b_stride = args->b_stride;
+  const int64_t b_stride = args->b_stride, copy_stride = args->copy_stride, ahead_stride = args->ahead_stride;
   const float *const a = args->a, *const b = args->b + column, *const ahead = args->ahead;
+  float *const copy = copies ? args->copy + column : NULL;
   rvm_tile_sums sum;
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
   int64_t p = 0;
 #ifdef RVM_LEFT_LANES
+  rvm_tile_operands part = *args;
+  part.b = b;
+  part.copy = copy;
   for (const int64_t full = a_column_stride == 1 ? depth / RVM_LEFT_LANES * RVM_LEFT_LANES : 0; p < full;
        p += RVM_LEFT_LANES) {
-    const float *const right[RVM_LEFT_LANES] = {b + p * b_stride, b + (p + 1) * b_stride, b + (p + 2) * b_stride,
-                                                b + (p + 3) * b_stride};
-    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);
+    rvm_add_products_of_lanes(sum, &part, rows, vectors, copies);
+    part.a += RVM_LEFT_LANES;
+    part.b += RVM_LEFT_LANES * b_stride;
+    if (copies) part.copy += RVM_LEFT_LANES * copy_stride;
   }
 #endif
   RVM_UNROLL_TWICE
   for (; p < depth; p++) {
-    RVM_PREFETCH(ahead + p * RVM_LINE_FLOATS);
+    if (!copies) RVM_PREFETCH(ahead + p * ahead_stride);
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors && copies; v++) *(rvm_lanes *)(copy + p * copy_stride + v * RVM_LANES) = right[v];
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
       const float left = a[r * a_row_stride + p * a_column_stride];
@@ -228,13 +274,21 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_streamed_ti
   rvm_store_sums(sum, rows, vectors, args->tile + column, args->tile_stride);
 }
 
-/* rvm_streamed_tile_f32(args) computes the sum over p < depth of a[r * a_row_stride + p * a_column_stride] * b[p *
-   b_stride + j], in order of p.  Stores the sum in tile[r * tile_stride + j], or adds it if `accumulates`.  rows: at
-   most RVM_TILE_ROWS.  Columns of b and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some
-   of them are also computed.  ahead: memory that later tiles read, of which the processor loads up to `depth` cache
-   lines while it computes; it may be invalid. */
-RVM_DEFINE_TILES(rvm_streamed_tile_f32, rvm_streamed_tile_f32_arguments, rvm_tile_in_registers, RVM_LANES,
-                 RVM_TILE_VECTORS, (int64_t)sizeof(float) * args->a_row_stride)
+static inline RVM_ALWAYS_INLINE void rvm_plain_tile_in_registers(const rvm_tile_operands *args, int rows, int vectors,
+                                                                 int64_t column) {
+  rvm_tile_in_registers(args, rows, vectors, column, 0);
+}
+
+static inline RVM_ALWAYS_INLINE void rvm_copying_tile_in_registers(const rvm_tile_operands *args, int rows, int vectors,
+                                                                   int64_t column) {
+  rvm_tile_in_registers(args, rows, vectors, column, 1);
+}
+
+/* rvm_plain_tile(args) computes the tile, and rvm_copying_tile(args) also copies b. */
+RVM_DEFINE_TILES(rvm_plain_tile, rvm_tile_operands, rvm_plain_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
+                 (int64_t)sizeof(float) * args->a_row_stride)
+RVM_DEFINE_TILES(rvm_copying_tile, rvm_tile_operands, rvm_copying_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
+                 (int64_t)sizeof(float) * args->a_row_stride)
 
 /* Returns the sums plus the products of `left` and columns [j, j + RVM_LANES) of the first `rows` rows of b.  `rows` is
    a constant. */
@@ -296,7 +350,7 @@ static inline RVM_UNUSED void rvm_gemv_f32(const rvm_gemv_f32_arguments *args) {
     for (int64_t j = 0; j < args->columns; j++) args->sums[j] += args->a[p] * args->b[p * args->b_stride + j];
 }
 
-static void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
+static void rvm_plain_tile(const rvm_tile_operands *args) {
   for (int64_t r = 0; r < args->rows; r++) {
     float *const tile = args->tile + r * args->tile_stride;
     for (int64_t j = 0; j < args->columns && !args->accumulates; j++) tile[j] = 0;
@@ -306,23 +360,74 @@ static void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
   }
 }
 
+static void rvm_copying_tile(const rvm_tile_operands *args) {
+  for (int64_t p = 0; p < args->depth; p++)
+    for (int64_t j = 0; j < args->columns; j++) args->copy[p * args->copy_stride + j] = args->b[p * args->b_stride + j];
+  rvm_plain_tile(args);
+}
+
 #endif
 
-/* Computes the sums of rvm_streamed_tile_f32.  While it does, the processor loads the rows of `a` that follow, if they
-   are adjacent in memory. */
+/* Computes a tile of rvm_tile_operands.  ahead: memory whose cache lines follow each other. */
+static inline RVM_ALWAYS_INLINE void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
+  rvm_plain_tile(&(rvm_tile_operands){.rows = args->rows,
+                                      .columns = args->columns,
+                                      .depth = args->depth,
+                                      .a = args->a,
+                                      .a_row_stride = args->a_row_stride,
+                                      .a_column_stride = args->a_column_stride,
+                                      .b = args->b,
+                                      .b_stride = args->b_stride,
+                                      .tile = args->tile,
+                                      .tile_stride = args->tile_stride,
+                                      .accumulates = args->accumulates,
+                                      .ahead = args->ahead,
+                                      .ahead_stride = RVM_LINE_FLOATS});
+}
+
+/* Computes a tile of rvm_tile_operands.  While it does, the processor loads the rows of `a` that follow, if they are
+   adjacent in memory. */
 static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
-  rvm_streamed_tile_f32(&(rvm_streamed_tile_f32_arguments){.rows = args->rows,
-                                                           .columns = args->columns,
-                                                           .depth = args->depth,
-                                                           .a = args->a,
-                                                           .a_row_stride = args->a_row_stride,
-                                                           .a_column_stride = args->a_column_stride,
-                                                           .b = args->b,
-                                                           .b_stride = args->b_stride,
-                                                           .tile = args->tile,
-                                                           .tile_stride = args->tile_stride,
-                                                           .accumulates = args->accumulates,
-                                                           .ahead = args->a + args->rows * args->a_row_stride});
+  rvm_plain_tile(&(rvm_tile_operands){.rows = args->rows,
+                                      .columns = args->columns,
+                                      .depth = args->depth,
+                                      .a = args->a,
+                                      .a_row_stride = args->a_row_stride,
+                                      .a_column_stride = args->a_column_stride,
+                                      .b = args->b,
+                                      .b_stride = args->b_stride,
+                                      .tile = args->tile,
+                                      .tile_stride = args->tile_stride,
+                                      .accumulates = args->accumulates,
+                                      .ahead = args->a + args->rows * args->a_row_stride,
+                                      .ahead_stride = RVM_LINE_FLOATS});
+}
+
+/* Computes a tile of rvm_tile_operands.  If `copies`, it reads b, and copies what it reads to the panel: row p of b to
+   panel[p * panel_stride].  Otherwise, it reads the panel, which an earlier tile has copied.  While it does, the
+   processor loads cache lines of the next panel if `loads_next`, otherwise the rows of `a` that follow.  next: the
+   first of these lines, which are b_stride apart. */
+static inline RVM_ALWAYS_INLINE void rvm_panel_tile_f32(const rvm_panel_tile_f32_arguments *args) {
+  const rvm_tile_operands operands = {
+      .rows = args->rows,
+      .columns = args->columns,
+      .depth = args->depth,
+      .a = args->a,
+      .a_row_stride = args->a_row_stride,
+      .a_column_stride = args->a_column_stride,
+      .b = args->copies ? args->b : args->panel,
+      .b_stride = args->copies ? args->b_stride : args->panel_stride,
+      .copy = args->panel,
+      .copy_stride = args->panel_stride,
+      .tile = args->tile,
+      .tile_stride = args->tile_stride,
+      .accumulates = args->accumulates,
+      .ahead = args->loads_next ? args->next : args->a + args->rows * args->a_row_stride,
+      .ahead_stride = args->loads_next ? args->b_stride : RVM_LINE_FLOATS};
+  if (args->copies)
+    rvm_copying_tile(&operands);
+  else
+    rvm_plain_tile(&operands);
 }
 
 #endif

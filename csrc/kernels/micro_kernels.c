@@ -40,6 +40,7 @@ enum {
   DEPTH_STEP = 64,                            /* the depth of each portion except the last is a multiple of this */
   WORD_WORK = 16,                             /* work per word of rvm_words_of_bytes and rvm_words_of_line */
   MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK, /* words of a portion */
+  PREFETCHED_LINES = 1 << 14,                 /* cache lines that rvm_prefetch_rows loads, at most */
   INPUT_WORK = 64,                            /* work per channel and tile of rvm_winograd_input */
   PLAIN_WORK = 256,                           /* work per channel and tile of rvm_winograd_plain */
   SORT_WORK = 8,                              /* work per number and division of rvm_sort_i64 */
@@ -158,6 +159,37 @@ static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buff
   const rvm_streamed_tile_f32_buffers all = {
       .a = buffers->a, .b = buffers->b, .tile = buffers->tile, .ahead = buffers->a};
   return run_rvm_streamed_tile_f32(streamed, &all, watch);
+}
+
+static int run_rvm_panel_tile_f32(rvm_panel_tile_f32_arguments args, const rvm_panel_tile_f32_buffers *buffers,
+                                  const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
+  EXPECT_RANGE(
+      a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0);
+  EXPECT_RANGE(b, 0, depth > 0 && args.copies ? last_offset(depth, args.b_stride) + width : 0);
+  EXPECT_RANGE(panel, 0, depth > 0 ? last_offset(depth, args.panel_stride) + width : 0);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  const int64_t lines = depth > 0 ? last_offset(depth, args.b_stride) + RVM_LINE_FLOATS : 0;
+  args.next = checked_address(&buffers->next, 0, lines, sizeof *args.next);
+  args.loads_next = args.loads_next && args.next;
+  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
+    rvm_panel_tile_f32_arguments part = args;
+    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
+    part.tile = args.tile + j;
+    const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
+    /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
+    for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
+      part.depth = min_i64(depth - p, most_depth);
+      part.a = args.a + p * args.a_column_stride;
+      part.b = args.copies ? args.b + p * args.b_stride + j : args.b;
+      part.panel = args.panel + p * args.panel_stride + j;
+      part.accumulates = p > 0 || args.accumulates != 0;
+      SPEND(args.rows * part.columns * (part.depth + 1));
+      rvm_panel_tile_f32(&part);
+    }
+  }
+  return RVM_MICRO_DONE;
 }
 
 static int run_rvm_gemv_f32(rvm_gemv_f32_arguments args, const rvm_gemv_f32_buffers *buffers,
@@ -630,6 +662,20 @@ static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_byte
     SPEND(bytes / 2); /* half a multiply-add for each byte, because a copy outside the cache is slow */
     memmove((char *)args.dst + offset, (const char *)args.src + offset, (size_t)bytes);
   }
+  return RVM_MICRO_DONE;
+}
+
+static int run_rvm_prefetch_rows(rvm_prefetch_rows_arguments args, const rvm_prefetch_rows_buffers *buffers,
+                                 const rvm_micro_watch *watch) {
+  const int64_t lines = args.rows * (args.columns * args.element_bytes / RVM_LINE_BYTES + 1);
+  /* The results do not depend on it, so a call that loads too much is not refused, but does nothing. */
+  if (args.element_bytes < 1 || args.element_bytes > 16 || lines == 0 || lines > PREFETCHED_LINES)
+    return RVM_MICRO_DONE;
+  const int64_t elements = last_offset(args.rows, args.row_stride) + args.columns;
+  args.x = checked_address(&buffers->x, 0, elements, args.element_bytes);
+  if (!args.x) return RVM_MICRO_DONE;
+  SPEND(lines);
+  rvm_prefetch_rows(&args);
   return RVM_MICRO_DONE;
 }
 

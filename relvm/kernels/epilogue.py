@@ -8,13 +8,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 from relvm.data_classes import value_record
-from relvm.ir.dtypes import DType
-from relvm.ir.loop_ir import Scalar
-from relvm.ir.symbolic import AnyDim
-from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, NotFusable, post_order
+from relvm.ir.dtypes import I64, DType
+from relvm.ir.loop_ir import Address, Scalar, as_scalar
+from relvm.ir.symbolic import AnyDim, product
+from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, GatherLoad, NotFusable, post_order
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
+
+_CACHED_BYTES = 256 << 10  # a result of so many bytes is often in the L2 cache, where an earlier one was
 
 
 @value_record
@@ -45,6 +47,37 @@ class Epilogue:
         scope.values[self.element] = value
         for leaf, tree in self.outputs:
             scope.store(leaf, scope.value(tree))
+
+    def prefetch(self, k: KernelBuilder, counters: tuple[Scalar, ...], rows: Scalar, columns: Scalar) -> None:
+        """Generate code that asks the processor to load what `store` accesses for `rows` x `columns` elements, unless
+        that is likely to be in the L2 cache.
+
+        Without it, the stores of a tile wait for memory.
+
+        counters: the indices of the first of these elements, one for each loop.  The last two loops are those over the
+        rows and the columns.
+        """
+        if k.is_compact or k.is_small or len(self.loops) < 2:
+            return
+        size = product(self.shape)
+        if isinstance(size, int) and size * self.dtype.size_bytes < _CACHED_BYTES:
+            return
+        scope = Scope(KernelBuilder())
+        scope.counters = list(zip(self.loops, counters, strict=True))
+        row_axis, column_axis = (loop.axes[-1] for loop in self.loops[-2:])
+        trees = post_order(tuple(tree for _, tree in self.outputs))
+        for leaf in (*(leaf for leaf, _ in self.outputs), *trees):
+            if not isinstance(leaf, BufferLoad) or isinstance(leaf, GatherLoad):
+                continue
+            if leaf.strides.get(column_axis) == 1 and row_axis in leaf.axes:
+                k.invoke(
+                    "rvm_prefetch_rows",
+                    x=Address(leaf.buffer, scope.flat(leaf)),
+                    row_stride=as_scalar(leaf.strides[row_axis], I64),
+                    rows=rows,
+                    columns=columns,
+                    element_bytes=leaf.buffer.dtype.size_bytes,
+                )
 
     @property
     def partial(self) -> BufferLoad | None:

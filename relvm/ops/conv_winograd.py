@@ -184,6 +184,11 @@ class _TileBlock:
         `filter_`."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
+        wide = as_scalar(self.result.shape[3], I64)
+        line = k.let("line", self.start / self.tiles_wide)
+        lines = (self.start + self.count - 1) / self.tiles_wide + 1 - line
+        place = line / self.spread * (2 * self.spread) + line % self.spread
+        self.result.prefetch(k, (self.image, filter_, place * wide), rows, lines * 2 * wide)
         with k.branch(self.too_large[0].eq(0)):
             k.invoke(
                 "rvm_winograd_product",

@@ -99,6 +99,14 @@ static const call calls[] = {
     {"rvm_streamed_tile_f32",
      "SSSwSSwSwSFw",
      {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1, 0}},
+    {"rvm_panel_tile_f32",
+     "SSSwSSwSFwSwSFFw",
+     {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 1, 4 * 64 + 48, 64, 2 * 60 + 48, 60, 1, 0, 0}},
+    {"rvm_panel_tile_f32", "SSSwSSwSFwSwSFFw", {6, 16, 5, 30, 5, 1, 0, 50, 0, 4 * 16 + 16, 16, 96, 16, 0, 1, 0}},
+    {"rvm_panel_tile_f32", "SSSwSSwSFwSwSFFw", {2, 16, 0, 0, 9, 9, 0, 9, 1, 0, 9, 20 + 16, 20, 0, 1, 0}},
+    {"rvm_prefetch_rows", "bSSSS", {0, 70, 3, 33, 4}}, /* memory that does not exist is not loaded */
+    {"rvm_prefetch_rows", "bSSSS", {0, LARGEST, LARGEST, LARGEST, LARGEST}},
+    {"rvm_prefetch_rows", "bSSSS", {0, 70, 3, 33, 0}},
     {"rvm_transposed_elements", "bbSS", {256, 15 * 17 + 16, 17, 1}},
     {"rvm_transposed_elements", "bbSS", {2 * 256, 2 * (15 * 17 + 16), 17, 2}},
     {"rvm_transposed_elements", "bbSS", {8 * 256, 8 * (15 * 17 + 16), 17, 8}},
@@ -316,6 +324,9 @@ static void numbers_are_checked(void) {
   refused("rvm_tile_f32", 1, 0, 0);
   refused("rvm_tile_f32", 1, 0, 7);
   refused("rvm_tile_f32", 1, 1, 0);
+  refused("rvm_panel_tile_f32", 1, 0, 0);
+  refused("rvm_panel_tile_f32", 1, 0, 7);
+  refused("rvm_panel_tile_f32", 1, 1, 0);
   refused("rvm_window_tile_f32", 1, 0, 513);
   refused("rvm_window_tile_f32", 1, 2, 513);
   refused("rvm_direct_tile_f32", 1, 0, 0);
@@ -451,19 +462,27 @@ static void portions_are_small(void) {
   }
 }
 
-/* The memory that rvm_streamed_tile_f32 loads in advance may be anywhere, because the sums do not depend on it. */
+/* The memory that a tile loads in advance may be anywhere, because the sums do not depend on it. */
 static void memory_ahead_may_be_anywhere(void) {
-  enum { AHEAD = 11 };
-  const call streamed = {"rvm_streamed_tile_f32", "SSSwSSwSwSFw", {6, 16, 3, 18, 3, 1, 48, 16, 96, 16, 0, 48}};
+  const struct {
+    call call;
+    int ahead; /* the index of the argument */
+  } tiles[] = {
+      {{"rvm_streamed_tile_f32", "SSSwSSwSwSFw", {6, 16, 3, 18, 3, 1, 48, 16, 96, 16, 0, 48}}, 11},
+      {{"rvm_panel_tile_f32", "SSSwSSwSFwSwSFFw", {6, 16, 3, 18, 3, 1, 0, 16, 0, 48, 16, 96, 16, 0, 1, 48}}, 15},
+      {{"rvm_prefetch_rows", "bSSSS", {(2 * 70 + 33) * 4, 70, 3, 33, 4}}, 0},
+  };
   const int64_t places[] = {0, 1, -1, 48, INT64_MAX, INT64_MIN};
-  rvm_micro_argument arguments[MOST];
-  make(&streamed, arguments);
   portions_allowed = INT64_MAX;
-  for (int i = 0; i < COUNT_OF(places); i++) {
-    arguments[AHEAD].number = places[i];
-    CHECK_INT(run(&streamed, arguments), RVM_MICRO_DONE);
+  for (int t = 0; t < COUNT_OF(tiles); t++) {
+    rvm_micro_argument arguments[MOST];
+    make(&tiles[t].call, arguments);
+    for (int i = 0; i < COUNT_OF(places); i++) {
+      arguments[tiles[t].ahead].number = places[i];
+      CHECK_INT(run(&tiles[t].call, arguments), RVM_MICRO_DONE);
+    }
+    release(&tiles[t].call, arguments);
   }
-  release(&streamed, arguments);
 }
 
 /* ---- offsets that are changed or invalid ---- */

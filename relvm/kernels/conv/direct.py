@@ -238,6 +238,9 @@ class _Block:
             size = k.let("size", minimum(positions - first, _WIDTH))
 
             def tile(row: Scalar, rows: Scalar) -> None:
+                group, image = self._group_and_image()
+                counters = (image, group * self.filters + row, self._position(first))
+                self.result.prefetch(k, counters, rows, size)
                 self._multiply(k.let("row", filter + row), rows, first, size)
                 self._store(filter + row, rows, first, size)
 
@@ -266,6 +269,15 @@ class _Block:
 
     def _group_and_image(self) -> tuple[Scalar, Scalar]:
         return (_ZERO, self.image) if self.groups == 1 else (self.image % self.groups, self.image / self.groups)
+
+    def _position(self, first: Scalar) -> Scalar:
+        """Return the output position of column `first` of the block, or of the element before it if it is between two
+        lines."""
+        if self.stores_lines:
+            return self.start + first
+        line = first / self.pitch
+        column = minimum(first - line * self.pitch, self.count[1])
+        return self.start + line * (self.wide * self.shape.spread) + column
 
     def _store(self, row: Scalar, rows: Scalar, first: Scalar, size: Scalar) -> None:
         """Generate code that passes the elements of a tile to the epilogue.   The parameters: see `_multiply`."""

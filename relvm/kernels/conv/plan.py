@@ -158,6 +158,8 @@ def _im2col_cycles(sizes: _Sizes, *, shares_panels: bool) -> float:
         if not window.is_pointwise() or shares_panels:
             runs = max(1.0, width / sizes.dims[-1]) + any(window.pads) / 2
         copy = 2 + 2 * vectors + 8 * runs + (width / 8 if window.strides[-1] > 1 else 0)
+        if window.is_pointwise() and not shares_panels and width % STEP == 0:
+            copy = 4  # the first tile copies the panel
         product = max(_step_cycles(filters, width) * depth, _from_memory(sizes))
         total += count * (product + copy * depth + 2 * vectors * filters)
     return images * total
@@ -176,7 +178,7 @@ def _window_product_cycles(sizes: _Sizes) -> float:
         if any(sizes.window.pads):
             copy = 5.0 * sizes.channels * (lines * sizes.window.strides[0] + 2)
         else:  # channels that are read in place are on different pages of memory
-            copy = 3.0 * sizes.channels * -(-positions // ROWS) if sizes.positions >= 1024 else 0.0
+            copy = 3.0 * sizes.channels * -(-positions // ROWS) if sizes.positions >= 512 else 0.0
         total += count * (max(product, _from_memory(sizes)) + store + copy)
     return sizes.batch * total
 

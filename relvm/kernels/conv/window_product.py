@@ -182,6 +182,7 @@ class _Block:
         """Generate the code for at most _WIDTH filters, beginning with the filter at index `column`."""
         k, shape = self.k, self.shape
         width = k.let("width", minimum(self.filters - column, _WIDTH))
+        self.result.prefetch(k, (self.image, column, self.start), width, self.count)
         with k.loop(-(-shape.channels // shape.chunk), name="chunk") as chunk:
             channel = k.let("channel", chunk * shape.chunk)
             channels = k.let("channels", minimum(shape.channels - channel, shape.chunk))

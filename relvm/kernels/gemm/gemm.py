@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from relvm.data_classes import value_record
-from relvm.ir.dtypes import I64
+from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.loop_ir import Address, Buffer, Literal, Scalar, constant_value, maximum, minimum, select
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
@@ -122,10 +122,11 @@ class Prepacked:
 
 @value_record
 class RowMajor:
-    """A right matrix that is read in place.  Its rows are contiguous, and follow each other.
+    """A right matrix whose rows are contiguous, and follow each other.
 
-    The number of its columns must be a multiple of STEP.  Reading in place is faster than copying if the left matrix
-    has so few rows that each element of the right matrix is used in a single tile.
+    As an operand of `gemm`, it is read in place.  The number of its columns must then be a multiple of STEP.  Reading
+    in place is faster than copying if the left matrix has so few rows that each element of the right matrix is used in
+    a single tile.
     """
 
     buffer: Buffer
@@ -139,9 +140,12 @@ class PackOnTheFly:
     fill(panel, first_row, rows, first_column, columns, pitch): generates code that copies the element at (first_row +
     r, first_column + c) to panel[r * pitch + c], for r < rows and c < columns.  The elements for columns <= c < pitch
     are not used.
+    rows: the matrix, if it is row-major.  The first tile of a panel then copies it while it computes, unless the panel
+    is narrower than the others.  This takes less time than `fill`, which waits for the memory.
     """
 
     fill: Callable[[Buffer, Scalar, Scalar, Scalar, Scalar, Scalar], None]
+    rows: RowMajor | None = None
 
 
 def gemm(
@@ -183,8 +187,25 @@ def gemm(
             if constant_value(columns) is None:
                 pitch = k.let("pitch", round_up(count, STEP))
             stride = None if isinstance(right, Prepacked) else columns if isinstance(right, RowMajor) else pitch
+            source = None
+            if isinstance(right, PackOnTheFly) and isinstance(left, Lhs) and tile.dtype.name == "f32":
+                source = right.rows
             product = _PanelMatmul(
-                k, rows, columns, column, count, left, width, stride, tile, result, counters, tiles, tile_rows, line
+                k,
+                rows,
+                columns,
+                column,
+                count,
+                left,
+                width,
+                stride,
+                tile,
+                result,
+                counters,
+                tiles,
+                tile_rows,
+                line,
+                source,
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
@@ -210,7 +231,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
         zero = k.let("from", Literal(0, I64))
         span = k.let("span", depth)
-        right.fill(panel, zero, span, product.column, product.count, pitch)
+        product.fill(right, panel, zero, span, pitch)
         product.write(zero, span, panel, Literal(0, I64), None, None)
         return
     if result.partial is None:
@@ -219,7 +240,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
     with k.loop(select(depth > 0, _block_count(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
         zero = k.let("from", chunk * DEPTH)
         span = k.let("span", minimum(depth - zero, DEPTH))
-        right.fill(panel, zero, span, product.column, product.count, pitch)
+        product.fill(right, panel, zero, span, pitch)
         product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
 
@@ -250,6 +271,7 @@ class _PanelMatmul:
     tile: the array for a tile of the product.
     result: the epilogue that receives each element of the product.
     counters: the function that returns the indices at which the epilogue stores an element (see `gemm`).
+    source: the right matrix, if the first tile copies a panel of it (see PackOnTheFly), otherwise None.
     """
 
     k: KernelBuilder
@@ -266,6 +288,26 @@ class _PanelMatmul:
     tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute
     tile_rows: int
     line: int | None  # the length of a line of columns (see gemm)
+    source: RowMajor | None
+
+    def fill(self, right: PackOnTheFly, panel: Buffer, first: Scalar, span: Scalar, pitch: Scalar) -> None:
+        """Generate code that copies rows [first, first + span) of `right` to the panel, unless the first tile does."""
+        is_copied = self._is_copied_by_tile(self.count)
+        with self.k.branch(select(is_copied, Literal(False, BOOL), Literal(True, BOOL))):
+            right.fill(panel, first, span, self.column, self.count, pitch)
+
+    def _is_copied_by_tile(self, columns: Scalar) -> Scalar:
+        """Return whether the first tile copies the panel, if the panel has `columns` columns.
+
+        A tile reads whole vectors, so it does not read the last columns of `source` in place, unless they fill their
+        vectors.
+        """
+        known, size = constant_value(self.columns), constant_value(columns)
+        if self.source is None or (size is not None and size % STEP):
+            return Literal(False, BOOL)
+        if size is not None or (known is not None and known % STEP == 0):
+            return Literal(True, BOOL)
+        return columns.eq(self.width)
 
     def write(
         self,
@@ -303,6 +345,8 @@ class _PanelMatmul:
         before_last: Scalar | None,
     ) -> None:
         k, width, tile, partial = self.k, self.width, self.tile, self.result.partial
+        if self.line is None:
+            self.result.prefetch(k, self.counters(row, self.column), count, self.count)
         if after_first is not None and partial is not None:
             sums_buffer = partial.buffer
             with k.branch(after_first):
@@ -314,14 +358,8 @@ class _PanelMatmul:
             adds = Literal(0, I64) if after_first is None else after_first
             a = Address(left.buffer, left.position(row, first))
 
-            name, hint = "rvm_tile_f32", {}
-            known = constant_value(self.columns)
-            if self.pitch is None and (known is None or known > width):
-                # This tile and those after it load the next panel, which follows this one in memory, a part each.
-                ahead = start + span * width + row / self.tile_rows % (width // STEP) * (span * STEP)
-                name, hint = "rvm_streamed_tile_f32", {"ahead": Address(right, ahead)}
-
             def add(columns: Scalar) -> None:
+                name, operands = self._right_operands(row, first, span, right, start, columns)
                 k.invoke(
                     name,
                     rows=count,
@@ -330,12 +368,10 @@ class _PanelMatmul:
                     a=a,
                     a_row_stride=left.row_step,
                     a_column_stride=left.column_step,
-                    b=Address(right, start),
-                    b_stride=self._row_stride(columns),
                     tile=Address(tile, Literal(0, I64)),
                     tile_stride=width,
                     accumulates=adds,
-                    **hint,
+                    **operands,
                 )
 
             self._for_each_width(add)
@@ -351,6 +387,38 @@ class _PanelMatmul:
             self._for_each_element(row, count, lambda at, sum_position: k.store(out, (sum_position,), tile[at]))
         with k.branch(before_last.logical_not()):
             self._store_results(row, count)
+
+    def _right_operands(
+        self, row: Scalar, first: Scalar, span: Scalar, right: Buffer, start: Scalar, columns: Scalar
+    ) -> tuple[str, dict[str, Scalar | Address | int]]:
+        """Return the name of the micro-kernel for a tile of f32, and its arguments for the right matrix.
+
+        If there are several panels, the processor loads the next one while it computes the tiles of this one, a part
+        for each tile.
+
+        row: the first row of the tile.
+        first, span, right, start: the arguments of `write`.
+        columns: the number of columns of the panel.
+        """
+        group, known, parts = row / self.tile_rows, constant_value(self.columns), self.width // STEP
+        panel, pitch = Address(right, start), self._row_stride(columns)
+        is_copied = self._is_copied_by_tile(columns)
+        if self.source is not None and constant_value(is_copied) != 0:
+            at = self.source.start + first * self.columns + self.column
+            part = group - self.tiles[0] - 1
+            return "rvm_panel_tile_f32", {
+                "b": Address(self.source.buffer, at),
+                "b_stride": self.columns,
+                "copies": is_copied.logical_and(group.eq(self.tiles[0])),
+                "panel": panel,
+                "panel_stride": pitch,
+                "loads_next": part < (parts if known is None or known > self.width else 0),
+                "next": Address(self.source.buffer, at + self.width + part * STEP),
+            }
+        if self.pitch is None and (known is None or known > self.width):  # the next panel follows in memory
+            ahead = start + span * self.width + group % parts * (span * STEP)
+            return "rvm_streamed_tile_f32", {"b": panel, "b_stride": pitch, "ahead": Address(right, ahead)}
+        return "rvm_tile_f32", {"b": panel, "b_stride": pitch}
 
     def _int8_tile(
         self,
@@ -514,7 +582,7 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
             copy_run(k, panel, p * pitch, x, source, Literal(0, I64), count)
         clear_padding_columns(k, panel, span, count, pitch)
 
-    return PackOnTheFly(fill)
+    return PackOnTheFly(fill, RowMajor(x, start))
 
 
 def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar) -> PackOnTheFly:
