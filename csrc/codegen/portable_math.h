@@ -247,8 +247,8 @@ RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
   const double z = square.high, z_low = square.low + 2.0 * s * s_low;
   const rvm_two_f64 cube = rvm_exact_product(s, z);
   const double cube_low = cube.low + s * z_low + s_low * z;
-  const rvm_two_f64 third = rvm_exact_product(cube.high, 0x1.5555555555555p-1); /* 2/3 in two parts */
-  const double third_low = third.low + cube.high * 0x1.5555555555555p-55 + cube_low * 0x1.5555555555555p-1;
+  const rvm_two_f64 term = rvm_exact_product(cube.high, 0x1.5555555555555p-1); /* 2/3 s^3; 2/3 in two parts */
+  const double term_low = term.low + cube.high * 0x1.5555555555555p-55 + cube_low * 0x1.5555555555555p-1;
   double q = 0x1.e02e6fff27908p-4;
   q = q * z + 0x1.df7cc8e5fa539p-4;
   q = q * z + 0x1.1118c7e4b0917p-3;
@@ -259,8 +259,8 @@ RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
   q = q * z + 0x1.999999999999ap-2;
   const double rest = cube.high * z * q;
   const rvm_two_f64 first = rvm_exact_sum(n * 0x1.62e42fee00000p-1, 2.0 * s);
-  const rvm_two_f64 second = rvm_exact_sum(first.high, third.high);
-  const double low = first.low + (second.low + (rest + (third_low + (2.0 * s_low + n * 0x1.a39ef35793c76p-33))));
+  const rvm_two_f64 second = rvm_exact_sum(first.high, term.high);
+  const double low = first.low + (second.low + (rest + (term_low + (2.0 * s_low + n * 0x1.a39ef35793c76p-33))));
   return rvm_quick_sum(second.high, low);
 }
 

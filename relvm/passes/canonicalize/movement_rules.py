@@ -23,9 +23,11 @@ _FAR = 1 << 31  # the bound of a slice that ends at the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Merge two views:
+    """Merge two views, or remove a view that does not change the shape:
 
-    reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if x has shape t;   also for expand_dims, squeeze
+    reshape(reshape(x, s), t)   ->   reshape(x, t);   reshape(x, t)   ->   x,   if x has shape t
+
+    The same holds for expand_dims and squeeze.
     """
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
