@@ -117,6 +117,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        `name` is not a valid name, or `address` is not an address.
     RelvmBusyError
         The name is taken, and `override` is not set.  The error is also raised if the name belongs to a builtin, or
         begins with a prefix that `register_library` was called with.
@@ -180,6 +182,8 @@ def register_library(prefix: str, provider: Provider) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        `prefix` is not a valid name, or `provider` is not callable.
     RelvmBusyError
         The prefix has another provider.
     """
