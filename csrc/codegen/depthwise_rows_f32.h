@@ -52,10 +52,10 @@ typedef struct rvm_depthwise_block {
 #endif
 #endif
 
-/* The operands of sums in one column of the window.
-   lines: those that the first sum reads, from the first window row on.
-   weights: the weight of that window row.
-   element: the element of a line that the first sum reads. */
+/* What sums read in one column of the window, from window row y on, for the y of the first tap.
+   lines: line y of the first row of sums, and the lines after it.
+   weights: the weight in row y, and those after it.
+   element: the index in a line of the element that the first sum reads. */
 typedef struct rvm_depthwise_column {
   const float *const *lines;
   const float *weights;

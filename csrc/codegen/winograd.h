@@ -16,7 +16,7 @@
 #include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
-/* The number of pairs of elements that a line of tiles reads, including the lanes after the last tile. */
+/* The maximum number of pairs of elements that a line of tiles reads, including the lanes after the last tile. */
 enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 
 /* Sums and differences of larger elements may be infinite or NaN although the result is finite.  The generated kernel

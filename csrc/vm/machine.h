@@ -32,7 +32,7 @@ typedef struct rvm_dropped {
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* how many of the arguments, the last ones, were captured by a closure */
+  int32_t captured; /* number of the last arguments that are the captured values of a closure */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */
