@@ -223,7 +223,8 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
   const double magnitude = fabs(x), half = 0.5 * y, largest = 0x1.fffffffffffffp1023;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;
-  /* whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite; if so, which of the two */
+  /* is_limit: whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite.  is_infinite: whether it is
+     then infinite. */
   const int is_limit = magnitude == 0.0 || magnitude > largest || fabs(y) > largest;
   const int is_infinite = (magnitude > 1.0) == (y > 0.0);
   double result = is_limit ? (is_infinite ? INFINITY : 0.0) : power;
