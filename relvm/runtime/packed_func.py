@@ -145,7 +145,7 @@ def unregister_func(name: str) -> None:
     """Remove the function registered under `name`.
 
     A program that calls it afterwards raises RelvmNameError.  Raise RelvmNameError if no function is registered under
-    `name`.
+    `name`, and RelvmTypeError if `name` is not a valid name.
     """
     expect_name("unregister_func: name", name)
     with _lock:
@@ -158,7 +158,10 @@ def unregister_func(name: str) -> None:
 
 
 def get_func(name: str) -> Callable[..., Any]:
-    """Return the Python function registered under `name`.  Raise RelvmNameError if there is no such function."""
+    """Return the Python function registered under `name`.
+
+    Raise RelvmNameError if there is no such function, and RelvmTypeError if `name` is not a valid name.
+    """
     expect_name("get_func: name", name)
     registered = _registered.get(name)
     if registered is None or registered.function is None:
