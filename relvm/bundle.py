@@ -90,6 +90,8 @@ def bundle(
 
     Raises
     ------
+    RelvmTypeError
+        An argument has the wrong type.
     RelvmArgumentError
         The name of the wheel is not valid, no package name can be derived from `source`, the name is that of a package
         of Python or relvm, or the folder contains something else of this name.

@@ -62,6 +62,8 @@ def jit(
 
     Raises
     ------
+    RelvmTypeError
+        `function` is not callable.
     RelvmUnsupportedError
         JAX is not installed.  A call also raises this error if relvm does not support some equations.
 

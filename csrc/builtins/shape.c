@@ -359,7 +359,7 @@ static const char *write_element(const rvm_tensor *tensor, int64_t position, cha
   return text;
 }
 
-/* The number of elements to check between two checks of the limits. */
+/* The number of elements after which check_elements charges its work, so that a limit can end the run. */
 enum { CHECKED_AT_ONCE = 4096 };
 
 RVM_BUILTIN(check_elements) {

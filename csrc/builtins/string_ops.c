@@ -178,7 +178,7 @@ RVM_BUILTIN(string_equal) {
   return status;
 }
 
-/* Creates a tensor of the concatenations of the operands of each element. */
+/* Creates a tensor of strings: each element is the concatenation of the corresponding elements of x and y. */
 static rvm_status concat_strings(const broadcast_pair *pair, rvm_value *result) {
   rvm_status status = rvm_tensor_new(RVM_DTYPE_str, pair->rank, pair->dims, result);
   if (status) return status;

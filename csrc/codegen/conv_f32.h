@@ -135,7 +135,7 @@ static inline RVM_ALWAYS_INLINE void rvm_window_tile_in_registers(const rvm_wind
   rvm_tile_sums sum;
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++) x[r] = args->x + args->row_offsets[first + r];
-  /* The packed weights that follow b are needed next.  Each tile asks for a part of them. */
+  /* The packed weights that follow b are needed next.  Each tile prefetches a part of them. */
   const float *const ahead = args->b + depth * b_stride + first / RVM_TILE_ROWS * depth * RVM_LINE_FLOATS;
   rvm_begin_sums(sum, rows, vectors, tile, args->tile_stride, args->accumulates);
   RVM_UNROLL_TWICE

@@ -1,5 +1,5 @@
 /* depthwise_rows_f32.h: a micro-kernel for depthwise convolutions of f32.  If stride_x is 1, it reads the rows of a
-   plane where they are, except at the ends of x.
+   plane in place, except at the ends of x.
 
    A sum adds the products of all columns of the window, from left to right, for the even window rows if stride_y is 2,
    and then for the odd ones.  Otherwise it adds those of all window rows.  The products are rounded as in gemm_f32.h.
@@ -14,7 +14,7 @@
 #define RVM_FOR_EACH_DEPTHWISE(F) F(3, 1) F(3, 2) F(5, 1) F(5, 2)
 
 enum {
-  RVM_DEPTHWISE_FEW = 4,                    /* if at most so many rows of sums are left, fewer are computed together */
+  RVM_DEPTHWISE_FEW = 4,                    /* the rows of sums in the last group, if at most so many are left */
   RVM_DEPTHWISE_ROWS = 8 * RVM_COLUMN_ROWS, /* the rows of sums of a block, at most */
   RVM_DEPTHWISE_LINES = (RVM_DEPTHWISE_ROWS - 1) * 2 + RVM_COLUMN_TAPS,
 };
@@ -52,10 +52,10 @@ typedef struct rvm_depthwise_block {
 #endif
 #endif
 
-/* The operands of sums in one column of the window.
-   lines: those that the first sum reads, from the first window row on.
-   weights: the weight of that window row.
-   element: the element of a line that the first sum reads. */
+/* What sums read in one column of the window, from window row y on, for the y of the first tap.
+   lines: line y of the first row of sums, and the lines after it.
+   weights: the weight in row y, and those after it.
+   element: the index in a line of the element that the first sum reads. */
 typedef struct rvm_depthwise_column {
   const float *const *lines;
   const float *weights;
@@ -100,7 +100,8 @@ static inline RVM_ALWAYS_INLINE void rvm_add_depthwise_columns(const rvm_depthwi
     if (element >= block->begin && element + rest <= block->end) {
       rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 0, sum);
     } else {
-      /* Both branches load the same elements.  Loaded before the branch, they would not fit the registers. */
+      /* Both branches load the same elements.  If the compiler loaded them before the branch, they would not fit the
+         registers. */
       RVM_OPAQUE(column.lines);
       rvm_add_depthwise_column(block, &column, taps, stride_y, rows, vectors, 1, sum);
     }

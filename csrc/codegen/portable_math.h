@@ -44,8 +44,9 @@ RVM_MATH rvm_two_f64 rvm_exact_sum(double a, double b) {
 /* Returns x with the lower 27 bits of its mantissa cleared. */
 RVM_MATH double rvm_upper_half(double x) { return rvm_f64_of_bits(rvm_bits_of_f64(x) & -(int64_t)0x8000000); }
 
-/* Returns a * b without rounding, unless the low part is subnormal. */
-RVM_MATH rvm_two_f64 rvm_exact_product(double a, double b) {
+/* Returns a * b with a relative error of at most 2^-104, unless the low part is subnormal.  The lower halves of a and b
+   have 27 bits each, so only their product can be rounded. */
+RVM_MATH rvm_two_f64 rvm_precise_product(double a, double b) {
   const double product = a * b, a_high = rvm_upper_half(a), b_high = rvm_upper_half(b);
   const double a_low = a - a_high, b_low = b - b_high;
   return (rvm_two_f64){product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)};
@@ -223,7 +224,8 @@ RVM_PORTABLE double rvm_atanh_f64(double x) {
 RVM_MATH double rvm_pow_ends(double x, double y, double power) {
   const double magnitude = fabs(x), half = 0.5 * y, largest = 0x1.fffffffffffffp1023;
   const int is_integer = rint(y) == y, is_odd = is_integer && rint(half) != half;
-  /* whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite; if so, which of the two */
+  /* is_limit: whether |x|^y is 0 or infinite because x is 0 or infinite, or y is infinite.  is_infinite: whether it is
+     then infinite. */
   const int is_limit = magnitude == 0.0 || magnitude > largest || fabs(y) > largest;
   const int is_infinite = (magnitude > 1.0) == (y > 0.0);
   double result = is_limit ? (is_infinite ? INFINITY : 0.0) : power;
@@ -236,19 +238,19 @@ RVM_MATH double rvm_pow_ends(double x, double y, double power) {
 
 /* Returns log(x) with about 65 bits, for a positive and finite x.  log(x) = n ln 2 + log(1 + f), and log(1 + f) = 2
    atanh(s) = 2 s + 2/3 s^3 + ..., where s = f / (2 + f). */
-RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
+RVM_MATH rvm_two_f64 rvm_precise_log(double x) {
   const rvm_log_parts parts = rvm_split_logarithm(x);
   const double f = parts.f, n = parts.n;
   const rvm_two_f64 sum = rvm_quick_sum(2.0, f);
   const double s = f / sum.high;
-  const rvm_two_f64 back = rvm_exact_product(s, sum.high);
+  const rvm_two_f64 back = rvm_precise_product(s, sum.high);
   const double s_low = ((f - back.high) - back.low - s * sum.low) / sum.high;
-  const rvm_two_f64 square = rvm_exact_product(s, s);
+  const rvm_two_f64 square = rvm_precise_product(s, s);
   const double z = square.high, z_low = square.low + 2.0 * s * s_low;
-  const rvm_two_f64 cube = rvm_exact_product(s, z);
+  const rvm_two_f64 cube = rvm_precise_product(s, z);
   const double cube_low = cube.low + s * z_low + s_low * z;
-  const rvm_two_f64 third = rvm_exact_product(cube.high, 0x1.5555555555555p-1); /* 2/3 in two parts */
-  const double third_low = third.low + cube.high * 0x1.5555555555555p-55 + cube_low * 0x1.5555555555555p-1;
+  const rvm_two_f64 term = rvm_precise_product(cube.high, 0x1.5555555555555p-1); /* 2/3 s^3; 2/3 in two parts */
+  const double term_low = term.low + cube.high * 0x1.5555555555555p-55 + cube_low * 0x1.5555555555555p-1;
   double q = 0x1.e02e6fff27908p-4;
   q = q * z + 0x1.df7cc8e5fa539p-4;
   q = q * z + 0x1.1118c7e4b0917p-3;
@@ -259,16 +261,16 @@ RVM_MATH rvm_two_f64 rvm_exact_log(double x) {
   q = q * z + 0x1.999999999999ap-2;
   const double rest = cube.high * z * q;
   const rvm_two_f64 first = rvm_exact_sum(n * 0x1.62e42fee00000p-1, 2.0 * s);
-  const rvm_two_f64 second = rvm_exact_sum(first.high, third.high);
-  const double low = first.low + (second.low + (rest + (third_low + (2.0 * s_low + n * 0x1.a39ef35793c76p-33))));
+  const rvm_two_f64 second = rvm_exact_sum(first.high, term.high);
+  const double low = first.low + (second.low + (rest + (term_low + (2.0 * s_low + n * 0x1.a39ef35793c76p-33))));
   return rvm_quick_sum(second.high, low);
 }
 
 RVM_PORTABLE double rvm_pow_f64(double x, double y) {
   const double magnitude = fabs(x), limited = fabs(y) > 0x1p70 ? rvm_with_sign_f64(0x1p70, y) : y;
   const double base = magnitude > 0.0 && magnitude <= 0x1.fffffffffffffp1023 ? magnitude : 1.0;
-  const rvm_two_f64 log = rvm_exact_log(base);
-  const rvm_two_f64 product = rvm_exact_product(limited, log.high);
+  const rvm_two_f64 log = rvm_precise_log(base);
+  const rvm_two_f64 product = rvm_precise_product(limited, log.high);
   const double tail = product.low + limited * log.low;
   const int is_huge = fabs(product.high) > 800.0;
   return rvm_pow_ends(x, y, rvm_scaled_exp(product.high, is_huge ? 0.0 : tail, 0));
@@ -444,7 +446,7 @@ static RVM_NOINLINE rvm_angle rvm_reduce_large_angle(double x) {
     turns = (rvm_two_f64){sum.high, turns.low + sum.low};
   }
   const double sign = (bits < 0) != is_negative ? -1.0 : 1.0;
-  const rvm_two_f64 quarter = rvm_exact_product(turns.high, 0x1.921fb54442d18p+0);
+  const rvm_two_f64 quarter = rvm_precise_product(turns.high, 0x1.921fb54442d18p+0);
   const rvm_two_f64 angle = rvm_quick_sum(
       quarter.high, quarter.low + (turns.high * 0x1.1a62633145c07p-54 + turns.low * 0x1.921fb54442d18p+0));
   return (rvm_angle){sign * angle.high, sign * angle.low, bits < 0 ? -n : n};
@@ -534,7 +536,7 @@ RVM_MATH double rvm_erfc_of_positive(double x) {
   g = g * u + 0x1.1e2deea6b1164p-1;
   g = g * u + 0x1.5fd386754eff9p-1;
   g = g * u + 0x1.058671b52c776p-1;
-  const rvm_two_f64 square = rvm_exact_product(limited, limited);
+  const rvm_two_f64 square = rvm_precise_product(limited, limited);
   return rvm_scaled_exp(-square.high, -square.low, 0) * (t * g);
 }
 

@@ -24,7 +24,8 @@ RVM_MATH float rvm_exact_fma_f32(float a, float b, float c) {
   return (float)rvm_f64_of_bits((rvm_bits_of_f64(sum) - is_too_large) | is_inexact);
 }
 
-/* Returns a * b + c, rounded once, if no product of parts of a and b overflows or is subnormal. */
+/* Returns a * b + c, rounded once.  |a| and |b| must be less than 2^996.  Each product of a half of a's mantissa and a
+   half of b's must be finite, and either 0 or not subnormal. */
 RVM_MATH double rvm_exact_fma_f64(double a, double b, double c) {
   const double split = 0x1p27 + 1, a_split = a * split, b_split = b * split;
   const double a_high = a_split - (a_split - a), a_low = a - a_high; /* halves of the mantissa (Veltkamp) */

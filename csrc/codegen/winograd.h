@@ -2,8 +2,9 @@
 
    The results of a tile are A' m A, where m is the sum over the channels of (G g G') * (B' d B).  A, B and G are
    constant matrices, ' transposes, and * multiplies element by element.  g has the 3 x 3 weights of a filter, and d the
-   4 x 4 elements that the windows of the tile read.  G g G' is computed when the program is built, and is the argument
-   u.  Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015. */
+   4 x 4 elements that the windows of the tile read.  G g G' is computed when the program is built, and passed to
+   rvm_winograd_product as the argument u.  Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks,
+   2015. */
 #ifndef RELVM_WINOGRAD_H
 #define RELVM_WINOGRAD_H
 
@@ -15,7 +16,7 @@
 #include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
-/* The number of pairs of elements that a line of tiles reads, including the lanes after the last tile. */
+/* The maximum number of pairs of elements that a line of tiles reads, including the lanes after the last tile. */
 enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 
 /* Sums and differences of larger elements may be infinite or NaN although the result is finite.  The generated kernel

@@ -66,7 +66,7 @@ static unsigned read_words(unsigned words[WORD_COUNT]) {
 void rvm_cpu_name(char name[RVM_CPU_NAME_BYTES]) { strcpy(name, "this processor"); }
 #endif
 
-/* Returns one bit for each row of cpu_features.def, from bit 0. */
+/* Returns a bit mask of the processor's features.  Bit i is the feature in row i of cpu_features.def. */
 static uint64_t read_features(void) {
   unsigned words[WORD_COUNT] = {0};
   const unsigned saved = read_words(words);

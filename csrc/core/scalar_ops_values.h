@@ -68,7 +68,7 @@ static inline double rvm_mod_of_floats(double a, double b) {
   return rem;
 }
 
-/* ---- rvm_scalar_op_NAME_value: the operators on operands for which they have a value; a bool is 0 or 1 ---- */
+/* ---- rvm_scalar_op_NAME_value: the results of operators for operands that do not fail; a bool is 0 or 1 ---- */
 
 #define RVM_SCALAR_OP_i int64_t
 #define RVM_SCALAR_OP_f double

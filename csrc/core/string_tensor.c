@@ -89,7 +89,7 @@ rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packe
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_pack: packed_bytes is %lld, expected %lld",
                     (long long)packed_bytes, (long long)needed);
   rvm_string **elements = rvm_tensor_strings(tensor);
-  /* The offset of the end of each string, and then the bytes of all strings. */
+  /* `packed` contains the offset of the end of each string, and then the bytes of all strings. */
   int64_t size = rvm_tensor_count(tensor), end = 0;
   char *ends = packed, *bytes = ends + size * (int64_t)sizeof end;
   for (int64_t i = 0; i < size; i++) {

@@ -219,9 +219,9 @@ void rvm_executable_release(rvm_executable *executable);
 /* Checks whether this computer can run the native code.  Fails with UNSUPPORTED if the code is for another processor,
    architecture, ABI version or system; the message names the missing requirement. */
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
-/* Writes the SHA-256 digest of the bytecode, kernels and constants (32 bytes).  Of the elements of tensors, only the
-   size and the checksum are included.  Native code that can replace the bytecode in a machine states this digest
-   (rvm_machine_upgrade). */
+/* Writes the SHA-256 digest of the function table, bytecode, kernels and constants (32 bytes).  Of the elements of
+   tensors, only the size and the checksum are included.  Native code that can replace the bytecode in a machine states
+   this digest (rvm_machine_upgrade). */
 rvm_status rvm_executable_digest(const rvm_executable *executable, unsigned char *digest, rvm_value *error);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
@@ -260,8 +260,8 @@ typedef struct rvm_machine_options {
   /* Implements vm.builtin.print.  If NULL, the builtin does nothing. */
   rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
   void *host;
-  /* The features of the processor that kernel bytecode may use: an x86-64 level and features of cpu_features.def, such
-     as "x86-64-v3 avxvnni".  NULL: all.  Other processors than x86-64 ignore it.  Native code is not affected. */
+  /* The features of the processor that kernel bytecode may use: features of cpu_features.def and, on x86-64, a level,
+     such as "x86-64-v3 avxvnni".  NULL: all.  Native code is not affected. */
   const char *cpu;
 } rvm_machine_options;
 
@@ -317,8 +317,8 @@ void rvm_machine_interrupt(rvm_machine *machine);
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
 /* Enters the machine: the calling thread is inside until it has left as often as it entered.  The host must enter a
    machine to access its values between calls, because reference counts are not atomic.  Returns 1 on success, 0 if
-   another thread runs the machine or the machine is NULL, and -1 if another thread is inside only briefly (try again).
-   Never waits. */
+   another thread is inside or the machine is NULL, and -1 if another thread is inside only briefly (try again).  Never
+   waits. */
 int32_t rvm_machine_enter(rvm_machine *machine);
 /* Leaves the machine: ends one rvm_machine_enter of this thread.  Fails with ARGUMENT_ERROR if the thread is not inside
    the machine. */

@@ -184,8 +184,9 @@ static void type_parameters(rvm_register_types *t, int32_t index) {
   }
 }
 
-/* Infers the types of all functions in rounds, until nothing changes.  After MAX_ROUNDS, results of bytecode functions
-   count as ANY, so that the inference converges sooner.  If it takes MAX_ROUNDS more, all types become ANY. */
+/* Infers the types of all registers and results in rounds, until nothing changes.  After MAX_ROUNDS, results of
+   bytecode functions count as ANY, so that the inference converges sooner.  If it takes MAX_ROUNDS more, all types
+   become ANY. */
 static void find_types(rvm_register_types *t) {
   int32_t count = t->executable->function_count;
   for (int32_t i = 0; i < count; i++)

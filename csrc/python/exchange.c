@@ -33,7 +33,7 @@ int relvm_exchange_set(Objects *objects, PyObject *type) {
   if (type != Py_None) {
     PyObject *capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
     api = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
-    Py_XDECREF(capsule); /* the API is static in the array library, such as PyTorch */
+    Py_XDECREF(capsule); /* the API remains valid: it is static data of the array library */
     while (api && api->major != MAJOR_VERSION) api = api->previous;
     if (!api) {
       PyErr_Format(PyExc_TypeError, "%S has no C exchange API of DLPack version %d", type, MAJOR_VERSION);

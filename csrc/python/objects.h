@@ -21,7 +21,7 @@
   HOOK(take)           /* (objects, address) -> the Python value of a value that values.c does not convert */        \
   HOOK(failure)        /* (status, address) -> the exception of a failed call */                                     \
   HOOK(ended)          /* (callee, arguments, status, address) -> the exception of a failed run */                   \
-  HOOK(busy)           /* (subject, objects) -> the exception if another thread runs the machine */                  \
+  HOOK(busy)           /* (subject, objects) -> the exception if another thread is inside the machine */             \
   HOOK(argument_error) /* (callee, index, exception) -> the exception if an argument is invalid */                   \
   HOOK(keep_exception) /* (objects, exception) -> message as bytes: stores `exception` for the caller of the run */  \
   HOOK(unregistered)   /* (named) -> the exception if the name is no longer registered */                            \
@@ -71,7 +71,7 @@ PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 /* The Objects of the innermost machine that this thread is running, or NULL. */
 extern _Thread_local Objects *relvm_active;
 /* Enters the machine, and polls it if needs_poll is set.  Waits for threads that are inside briefly.  Returns 1, or 0
-   with an exception if another thread runs the machine or the poll fails.  `subject` is the object that the caller
+   with an exception if another thread is inside the machine or the poll fails.  `subject` is the object that the caller
    uses, for the message. */
 int relvm_enter(Objects *objects, PyObject *subject);
 /* Ends the last relvm_enter.  Returns the status of rvm_machine_leave.  On failure, stores the error in *error, unless

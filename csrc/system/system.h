@@ -135,7 +135,8 @@ void rvm_watch_forks(void (*before)(void), void (*in_parent)(void), void (*in_ch
 
 /* ---- shared libraries ---- */
 
-/* A shared library loaded from memory.  `file` is its open file, or negative if no file is open. */
+/* A shared library loaded from memory, through a temporary file.  `file` is this file while it is open, otherwise
+   negative. */
 typedef struct rvm_library {
   void *handle; /* NULL if the library is closed */
   intptr_t file;

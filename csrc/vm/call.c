@@ -86,7 +86,7 @@ rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm
 }
 
 /* Calls a packed function or kernel with borrowed arguments at the top of the stack.  If it is a function of the host,
-   admits its result (rvm_value_admit), and lets the machine poll at the next step. */
+   admits its result (rvm_value_admit), and makes the machine poll soon (rvm_machine_poll_next). */
 static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   if (function->parameter_count >= 0 && count != function->parameter_count)

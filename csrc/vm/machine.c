@@ -54,8 +54,10 @@ void rvm_machine_release_dropped(rvm_machine *machine) {
   }
 }
 
-/* Replaces function `i` by the native code at `symbol`, if `compiled`, its record in the compiled executable, has
-   native code for it.  Active frames of the function continue in bytecode. */
+/* Replaces the bytecode of function `i` by the native code at `symbol`.  Does nothing if the function is native
+   already, or if the upgrade contains only bytecode for it.  Active frames of the function continue in bytecode.
+
+   compiled: the record of the function in the upgrade. */
 static void replace_function(rvm_machine *machine, int32_t i, const rvm_function_record *compiled, void *symbol) {
   rvm_function *function = &machine->functions[i];
   if (function->program && symbol) { /* a kernel, from bytecode to native code */

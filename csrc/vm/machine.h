@@ -32,7 +32,7 @@ typedef struct rvm_dropped {
 typedef struct rvm_pending {
   const rvm_function *function;
   int64_t count;
-  int32_t captured; /* how many of the arguments, the last ones, were captured by a closure */
+  int32_t captured; /* number of the last arguments that are the captured values of a closure */
 } rvm_pending;
 
 /* An executable whose native code replaces bytecode. */
@@ -101,7 +101,8 @@ static inline int rvm_machine_is_interrupted(rvm_machine *machine) {
 /* Returns the machine whose run the calling thread is in, the innermost one.  Returns NULL outside of runs, where C
    code can also call builtins. */
 rvm_machine *rvm_machine_running(void);
-/* Makes the machine poll at the next step.  Called after a host function, which may have run for any time. */
+/* Makes the machine poll when it next spends fuel, at a call or a backward jump.  Called after a host function, which
+   may have run for any time. */
 void rvm_machine_poll_next(rvm_machine *machine);
 /* Polls: applies upgrades, checks the limits of the run and, if RVM_HOST_POLL_INTERVAL has passed, calls the host's
    poll callback.  Fails with INTERRUPTED, TIMEOUT or the host's error, which ends the run. */
@@ -141,7 +142,8 @@ static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function 
   return !RVM_IS_SELECTIVE && (machine->head.watched_kinds & function->watch) != 0;
 }
 
-/* Returns the kinds of calls and steps that the machine's instrument and its debugger watch, for head.watched_kinds. */
+/* Returns the value for head.watched_kinds: the kinds of functions that the instrument watches, and RVM_WATCH_STEPS if
+   the machine has a debugger. */
 static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
   return (machine->instrument.kinds & ~RVM_WATCH_STEPS) | (machine->debugging ? RVM_WATCH_STEPS : 0);
 }

@@ -9,7 +9,8 @@
 #include "dtype.h"
 #include "machine.h"
 
-/* An active measured call.  Calls are nested if a packed function calls the machine.  Times are in nanoseconds. */
+/* An active call of a packed function or a kernel.  Such calls are nested if a packed function calls the machine.
+   Times are in nanoseconds. */
 typedef struct open_call {
   int64_t started, inner;      /* start time, and duration of nested measured calls */
   int64_t instruction_started; /* start of the current instruction, plus the time of nested calls since then */

@@ -181,7 +181,10 @@ def _argument(word: int) -> Argument:
 
 
 def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
-    """Return the instructions of one function.  Raise IndexError if the last instruction is truncated."""
+    """Return the instructions of one function.
+
+    Raise IndexError if the last instruction is truncated, and RelvmFormatError if its argument list is too long.
+    """
     decoded: list[tuple[int, str, list]] = []  # (position of the first word, opcode, operands)
     indices: dict[int, int] = {}  # position of the first word -> instruction index
     position = 0

@@ -127,6 +127,8 @@ def build_program(
     ------
     RelvmTypeError
         `program` is not a program.
+    RelvmArgumentError
+        `dims` is not empty.
     """
     from relvm.compiler.build import build
     from relvm.frontend.weights import bind_weights

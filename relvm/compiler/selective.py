@@ -76,6 +76,8 @@ def export_selective(executable: Executable, path: str | os.PathLike) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        `executable` is not an Executable.
     RelvmUnsupportedError
         The executable contains native code, or calls functions that are not builtins.
     RelvmToolchainError

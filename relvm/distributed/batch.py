@@ -204,7 +204,8 @@ def load_arguments(
     RelvmFormatError
         The file is malformed, or contains something other than arrays.
     RelvmArgumentError
-        The file contains an array for which the function has no input.
+        The file contains an array for which the function has no input, or the array for a scalar input does not have
+        exactly 1 element.
     OSError
         The file cannot be read.
     """

@@ -30,6 +30,8 @@ def run_to_stage(module: Module | HasModule, stage: Stage, target: str, *, fused
 
     Raises
     ------
+    RelvmTypeError
+        `module` is not a module, or `fused` is not a bool.
     RelvmArgumentError
         The target is unknown.
     """
@@ -53,6 +55,8 @@ def as_module(
 
     Raises
     ------
+    RelvmTypeError
+        `model` is neither a module nor a path.
     RelvmArgumentError
         `dims` is given for a module or for a .relvm or .mlir file, which state their sizes themselves.
     RelvmFormatError

@@ -67,6 +67,8 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Raises
     ------
+    RelvmTypeError
+        `path` is not a path.
     OSError
         The file cannot be read.
     RelvmFormatError

@@ -69,7 +69,7 @@ class _Frame:
     place: the function's name, for messages.
     is_block: whether this is a block inside a function, such as a branch of a conditional.
     dims: the dimension variables that have a value.
-    names: how many times each variable name has been used.
+    names: how often each variable name was requested.
     bindings: the bindings added so far.
     result: the result, or None while it is not set.
     """
@@ -496,14 +496,14 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return a copy of the use counts of the variable names in the current function.
+        """Return how often each variable name was requested in the current function.
 
-        `restore_names` can restore these counts.
+        A name that is requested again gets a number.  `restore_names` can restore the counts.
         """
         return Counter(self._frame().names)
 
     def restore_names(self, saved: Counter[str]) -> None:
-        """Set the use counts of names to `saved`, an earlier result of the method `names`.
+        """Restore `saved`, an earlier result of the method `names`.  Names requested since then are available again.
 
         Call this after discarding the expressions that were emitted since that call of `names`.
         """

@@ -14,10 +14,11 @@ class PortableRandom:
     """A generator with the methods of `numpy.random.Generator` that random inputs need.
 
     NumPy may change the numbers of its generators with every version.  For the normal distribution, it also uses
-    functions of the C library.  This generator uses only integer arithmetic, and float arithmetic without rounding.
+    functions of the C library, whose rounding differs.  This generator uses only integer arithmetic, and float
+    subtraction, multiplication and division, which IEEE 754 rounds the same everywhere.
 
     Number k of a generator is SplitMix64: the finalizer of seed + (k + 1) * 0x9e3779b97f4a7c15, modulo 2^64.  Each
-    element of an array uses the next number z, except those of the normal distribution, which use its four parts.
+    element of an array is computed from the next number, z.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
 

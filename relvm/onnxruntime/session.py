@@ -369,6 +369,8 @@ class InferenceSession:
 
         Raises
         ------
+        TypeError
+            `output_names` is a string.
         ValueError
             An input is missing.
         InvalidArgument

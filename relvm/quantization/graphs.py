@@ -193,15 +193,18 @@ def weight_dtypes(graph: Any) -> set[int]:
 
 
 def integer_weights(graph: Any) -> list[str]:
-    """Return the names of the matrices of 8 or fewer bits that a Cast converts to floats before their use."""
-    matrices = {
+    """Return the names of the integer weights that a Cast converts to floats.
+
+    An integer weight is an initializer of rank 2 or more with integers of 4 or 8 bits.
+    """
+    integers = {
         tensor.name
         for each in all_graphs(graph)
         for tensor in each.initializer
         if tensor.data_type in (*_BYTES, *_HALF_BYTES) and len(tensor.dims) > 1
     }
     casts = (node for node in all_nodes(graph) if node.op_type == "Cast" and attribute(node, "to", 0) in _FLOATS)
-    return [node.input[0] for node in casts if node.input[0] in matrices]
+    return [node.input[0] for node in casts if node.input[0] in integers]
 
 
 def tensor_bytes(model: Any) -> int:

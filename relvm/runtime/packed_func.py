@@ -117,6 +117,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        `name` is not a valid name, or `address` is not an address.
     RelvmBusyError
         The name is taken, and `override` is not set.  The error is also raised if the name belongs to a builtin, or
         begins with a prefix that `register_library` was called with.
@@ -143,7 +145,7 @@ def unregister_func(name: str) -> None:
     """Remove the function registered under `name`.
 
     A program that calls it afterwards raises RelvmNameError.  Raise RelvmNameError if no function is registered under
-    `name`.
+    `name`, and RelvmTypeError if `name` is not a valid name.
     """
     expect_name("unregister_func: name", name)
     with _lock:
@@ -156,7 +158,10 @@ def unregister_func(name: str) -> None:
 
 
 def get_func(name: str) -> Callable[..., Any]:
-    """Return the Python function registered under `name`.  Raise RelvmNameError if there is no such function."""
+    """Return the Python function registered under `name`.
+
+    Raise RelvmNameError if there is no such function, and RelvmTypeError if `name` is not a valid name.
+    """
     expect_name("get_func: name", name)
     registered = _registered.get(name)
     if registered is None or registered.function is None:
@@ -180,6 +185,8 @@ def register_library(prefix: str, provider: Provider) -> None:
 
     Raises
     ------
+    RelvmTypeError
+        `prefix` is not a valid name, or `provider` is not callable.
     RelvmBusyError
         The prefix has another provider.
     """

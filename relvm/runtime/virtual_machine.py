@@ -288,6 +288,8 @@ class VirtualMachine(Displayed):
 
         Raises
         ------
+        RelvmTypeError
+            `saved_name` is not a str.
         RelvmBusyError
             The executable has a function called `saved_name`.
         RelvmArgumentError

@@ -220,7 +220,7 @@ class Folder:
         raise not_private(name)
 
     def create_file(self, name: str, mode: int) -> int:
-        """Create a file, and return its descriptor.  Raise FileExistsError if there is one.
+        """Create a file, and return its descriptor.  Raise FileExistsError if it exists.
 
         mode: the permissions of the file.  Those that the umask of the process masks are not set.
         """

@@ -191,7 +191,10 @@ class Folder:
         return os.open(path, flags | _OPEN, 0o600)
 
     def create_file(self, name: str, mode: int) -> int:
-        """Create a file, and return its descriptor.  Raise FileExistsError if there is one.   mode: ignored."""
+        """Create a file, and return its descriptor.  Raise FileExistsError if it exists.
+
+        mode: the permissions of the file.  Windows heeds only the write permission of the owner.
+        """
         return os.open(os.path.join(self.path, name), os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, mode)
 
     def path_of(self, name: str, descriptor: int) -> str:

@@ -98,6 +98,8 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
 
     Raises
     ------
+    RelvmTypeError
+        `program` is not an AotProgram, or `target` is not a Target.
     RelvmUnsupportedError
         The program is for another runtime.
     RelvmToolchainError
@@ -133,6 +135,8 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
     Raises
     ------
+    RelvmTypeError
+        `trust_native` is not a bool.
     RelvmUnsupportedError
         The library was compiled elsewhere and `trust_native` is false, or the library is for another processor or
         runtime.

@@ -206,6 +206,8 @@ def build(
 
     Raises
     ------
+    RelvmTypeError
+        An argument has the wrong type.
     RelvmNameError
         There is no function `entry`.
     RelvmUnsupportedError

@@ -101,6 +101,8 @@ def compare(
 
     Raises
     ------
+    RelvmTypeError
+        `model` is not a model, or `function`, `modes` or a name of a mode has the wrong type.
     RelvmArgumentError
         `modes` contains an unknown mode, a mode twice or fewer than two modes, or begins with "onnxruntime";
         `tolerance` is not a number or is negative; the number of inputs is wrong; no random value can be generated for

@@ -138,6 +138,8 @@ class Debugger(Displayed):
 
         Raises
         ------
+        RelvmTypeError
+            `where` is neither a str nor an int, or `when` is not callable.
         RelvmNameError
             The location does not exist.  The message lists near matches.
         RelvmIndexError

@@ -114,7 +114,7 @@ class PausedRun:
         return value
 
     def abort(self) -> None:
-        """Abort the run.  If the run is not paused, it is aborted when it pauses for the next time."""
+        """Abort the run, and wait until it ends.  A run that is not paused is aborted at its next pause."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
         self._orders.put(RunAborted)

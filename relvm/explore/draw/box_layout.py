@@ -1,7 +1,7 @@
 """Layout of the contents of each box in a graph.
 
-An edge that enters or leaves a box passes through a port, a place in the first or last layer of the box.  Edges of the
-same value share a port.
+An arrow that enters or leaves a box passes through a port, a place in the first or last layer of the box.  Arrows from
+the same item share a port.
 
 The HTML page of a graph opens and closes boxes without computing a new layout.  Each box is laid out as if all boxes
 inside it were closed.  When a box is opened, the page moves the layers below it down and its neighbors sideways.
@@ -19,16 +19,16 @@ ROOT = -1  # key and number of the box that contains the whole graph
 
 
 class Port(NamedTuple):
-    """A point on the border of a box at which edges enter or leave the box.
+    """A point on the border of a box at which arrows enter or leave the box.
 
-    All edges that start at the same item of the graph share one port for entering the box, and one for leaving it.
+    All arrows that start at the same item of the graph share one port for entering the box, and one for leaving it.
 
     Attributes
     ----------
     side
-        "in" if the edges enter the box, "out" if they leave it.
+        "in" if the arrows enter the box, "out" if they leave it.
     value
-        The key of the item at which the edges start.
+        The key of the item at which the arrows start.
     """
 
     side: str

@@ -200,6 +200,8 @@ def explore(
 
     Raises
     ------
+    RelvmTypeError
+        `model` is neither a module nor a path, or an option has the wrong type.
     RelvmArgumentError
         The mode or target is unknown, `without` contains something other than an optional pass, or `dims` is given for
         a module or for a .relvm or .mlir file, which state their sizes themselves.

@@ -38,6 +38,8 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
 
     Raises
     ------
+    RelvmTypeError
+        `program` is not an AotProgram.
     RelvmNameError
         The function does not exist.
     RelvmUnsupportedError

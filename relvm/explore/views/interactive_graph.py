@@ -185,6 +185,8 @@ def browse_dataflow(
 
     Raises
     ------
+    RelvmTypeError
+        An argument has the wrong type.
     RelvmNameError
         The function does not exist.
     RelvmArgumentError

@@ -120,7 +120,7 @@ def square_size(matrix: Sequence[Expr]) -> AnyDim:
     Raises
     ------
     RelvmFormatError
-        The numbers of rows and columns are known, and differ.
+        The tensors have fewer than two axes, or the numbers of rows and columns are known and differ.
     """
     type_ = matrix[0].tensor_type
     sizes = type_.known_shape[-2:]

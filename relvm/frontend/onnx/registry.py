@@ -289,7 +289,7 @@ class OnnxNode:
     def dims(self, index: int, what: str) -> list[AnyDim]:
         """Return the elements of input `index`, a tensor of integers, as a list of dimensions, which can be symbolic.
 
-        Raise RelvmUnsupportedError if they are not known at import time.
+        Raise RelvmUnsupportedError if they are not known at import time, and RelvmShapeError if the rank is above 1.
 
         what: a description of the input for error messages.
         """

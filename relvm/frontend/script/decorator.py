@@ -170,6 +170,8 @@ def kernel(target: Any) -> ScriptKernel:
 
     Raises
     ------
+    RelvmTypeError
+        `target` is not a function.
     RelvmSyntaxError
         The source is not available.  An error in the source is raised only when `definition` is read, or when a module
         that uses the kernel is built.  Its message contains the file, the line and the column.
@@ -195,6 +197,8 @@ def module_of(*functions: ScriptFunction) -> Module:
 
     Raises
     ------
+    RelvmTypeError
+        An argument is not a function decorated by `script`.
     RelvmNameError
         Two functions have the same name.
     """

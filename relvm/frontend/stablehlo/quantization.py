@@ -43,7 +43,7 @@ def quantized_element(type_: AnyType) -> QuantizedType | None:
 
 
 def convert_with_expressed_types(node: Node, convert: Converter) -> tuple[Expr, ...]:
-    """Convert an operation on quantized types as one on their expressed types, and quantize the results."""
+    """Convert an operation on quantized types: dequantize the operands, convert the operation, quantize the results."""
     operation = node.operation
     operands = [dequantized(node, x, value.type) for x, value in zip(node.operands, operation.operands, strict=True)]
     results = tuple(Value(_expressed(value.type), value.name) for value in operation.results)

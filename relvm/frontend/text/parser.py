@@ -318,7 +318,7 @@ class _Parser(KernelReader):
         by the variables of the functions.
 
         If a name is still undefined, an enclosing group may define it later.  Without an enclosing group, raise the
-        error.
+        error for this name.
 
         bindings: the bindings of the block so far, which are changed in place.
         start: the index of the first function of the group.

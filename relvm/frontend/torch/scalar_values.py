@@ -27,7 +27,11 @@ class Emitter(Protocol):
 
 @value_record
 class ScalarValue:
-    """A scalar that an expression describes.   kind: `as_sym_int`, `as_sym_bool` or `as_sym_float`."""
+    """A scalar that an exported program states as an expression of sympy.
+
+    kind: `as_sym_int`, `as_sym_bool` or `as_sym_float`.
+    call: the expression.
+    """
 
     kind: str
     call: Call

@@ -126,9 +126,10 @@ class SizeContext(ImportContext):
         return tuple(self.declared_dim(size) for size in graph.tensors[name].get("sizes") or ())
 
     def declared_dim(self, size: Any) -> AnyDim | None:
-        """Return a declared size as a dimension.
+        """Return a declared size as a dimension, or the variable that `computed_size` returned for it.
 
-        Return None if a symbol in it has no value yet, or if the expression is not supported in dimensions.
+        If there is no such variable, return None if a symbol in the size has no value yet, or if the expression is not
+        supported in dimensions.
         """
         kind, content = expect_union(f"{self.program.place}: a size", size)
         if kind == "as_int":

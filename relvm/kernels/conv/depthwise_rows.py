@@ -1,9 +1,9 @@
 """Loop nest of depthwise convolutions of f32 without copies of the input.
 
-If the stride along a row is 1, the micro-kernel reads the rows of the input where they are.  If it is 2, it copies what
-seven rows of sums read, divided by even and odd columns.  The kernel computes the sums of several planes, or of several
-rows of one plane, at a time.  They follow each other without gaps, so that the epilogue is a single loop over
-contiguous elements.
+If the stride along a row is 1, the micro-kernel reads the rows of the input in place.  If it is 2, it copies the input
+rows that seven rows of sums read, with even and odd columns separated.  The kernel computes the sums of several planes,
+or of several rows of one plane, at a time.  They follow each other without gaps, so that the epilogue is a single loop
+over contiguous elements.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ class DirectShape:
 
     taps: the number of positions in a window.
     spread: the distance, in the output, between adjacent lines of a block.
-    steps: the distance, in the input, between adjacent lines and between adjacent columns of the copy.
-    phases: the number of phases along the lines and along the columns.  Input elements are in the same phase if their
-    lines and columns have the same remainders, modulo the strides.
+    steps: the distance, in the input, between adjacent lines and between adjacent columns of a phase.
+    phases: how many phases the copy of the input contains along the lines and along the columns.  Input elements are in
+    the same phase if their lines and columns have the same remainders, modulo the strides.
     reach: how many lines and columns of a phase a window reads after its first line and column of this phase.
     channels: the number of channels per group.
     chunk: the number of channels that are summed at a time.

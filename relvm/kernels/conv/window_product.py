@@ -1,7 +1,7 @@
 """Loop nest of convolutions with packed weights: a product of windows and weights that needs no im2col matrix.
 
 A row of the left matrix is the window of an output position, and the right matrix contains the weights.  The product
-reads the elements of a window where they are in the input: element (channel, tap) of the window of position i is
+reads the elements of a window in place: element (channel, tap) of the window of position i is
 `offset of i + channel * distance of channels + offset of tap`.  If the window has padding, the channels are first
 copied to a buffer with padding.  The order of additions is that of a product with an im2col matrix.
 

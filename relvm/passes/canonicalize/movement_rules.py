@@ -23,9 +23,11 @@ _FAR = 1 << 31  # the bound of a slice that ends at the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Merge two views:
+    """Merge two views, or remove a view that does not change the shape:
 
-    reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if x has shape t;   also for expand_dims, squeeze
+    reshape(reshape(x, s), t)   ->   reshape(x, t);   reshape(x, t)   ->   x,   if x has shape t
+
+    The same holds for expand_dims and squeeze.
     """
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
@@ -421,12 +423,12 @@ def _argument_axes(call: OpCall) -> tuple[int | None, ...] | None:
 
 
 def expand_to_known_sizes(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Replace an expand with known sizes:
+    """Replace an expand with known sizes, except for strings, which no kernel moves:
 
     expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or the size in s;   or x if x has shape s
     """
     x, shape = call.args[0], call.tensor_type.shape
-    if x.tensor_type.shape is None or shape is None or x.element_type == STR:  # no kernel moves strings
+    if x.tensor_type.shape is None or shape is None or x.element_type == STR:
         return None
     own = shape[len(shape) - len(x.tensor_type.shape) :]
     if any(have not in (1, want) for have, want in zip(x.tensor_type.shape, own, strict=True)):

@@ -45,9 +45,11 @@ LARGEST_DENOMINATOR = 4096  # the largest denominator of a fraction that counts 
 
 
 def nearest_fraction(scale: TensorExpr) -> Quotient:
-    """Return the fraction with the smallest denominator that rounds to `scale`, of type f32[1].
+    """Return the fraction with the smallest denominator that rounds to `scale`.
 
     If no denominator up to LARGEST_DENOMINATOR suffices, return scale / 1.
+
+    scale: a tensor of type f32[1].
     """
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
