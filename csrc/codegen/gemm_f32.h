@@ -72,9 +72,9 @@ static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_argu
    rows: at most RVM_TILE_ROWS.
    columns: columns of b, of the copy and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some
    of them are also computed.
-   copy, copy_stride: for rvm_copying_tile, which copies row p of b to copy[p * copy_stride].
-   ahead, ahead_stride: for rvm_plain_tile: memory that later tiles read.  While the processor computes, it loads up to
-   `depth` cache lines of this memory, ahead_stride apart.  The memory may be invalid. */
+   copy, copy_stride: rvm_copying_tile copies row p of b to copy[p * copy_stride].
+   ahead, ahead_stride: memory that later tiles read.  While rvm_plain_tile computes, the processor loads up to `depth`
+   cache lines of this memory, ahead_stride apart.  The memory may be invalid. */
 typedef struct rvm_tile_operands {
   int64_t rows, columns, depth;
   const float *a;
@@ -262,8 +262,9 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_operan
     rvm_lanes right[4];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);
+    if (copies)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors && copies; v++) *(rvm_lanes *)(copy + p * copy_stride + v * RVM_LANES) = right[v];
+      for (int v = 0; v < vectors; v++) *(rvm_lanes *)(copy + p * copy_stride + v * RVM_LANES) = right[v];
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
       const float left = a[r * a_row_stride + p * a_column_stride];
@@ -279,16 +280,29 @@ static inline RVM_ALWAYS_INLINE void rvm_plain_tile_in_registers(const rvm_tile_
   rvm_tile_in_registers(args, rows, vectors, column, 0);
 }
 
+/* Defines rvm_plain_tile(args), which computes the tile. */
+RVM_DEFINE_TILES(rvm_plain_tile, rvm_tile_operands, rvm_plain_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
+                 (int64_t)sizeof(float) * args->a_row_stride)
+
+#ifndef RVM_COMPACT
 static inline RVM_ALWAYS_INLINE void rvm_copying_tile_in_registers(const rvm_tile_operands *args, int rows, int vectors,
                                                                    int64_t column) {
   rvm_tile_in_registers(args, rows, vectors, column, 1);
 }
 
-/* rvm_plain_tile(args) computes the tile, and rvm_copying_tile(args) also copies b. */
-RVM_DEFINE_TILES(rvm_plain_tile, rvm_tile_operands, rvm_plain_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
-                 (int64_t)sizeof(float) * args->a_row_stride)
-RVM_DEFINE_TILES(rvm_copying_tile, rvm_tile_operands, rvm_copying_tile_in_registers, RVM_LANES, RVM_TILE_VECTORS,
-                 (int64_t)sizeof(float) * args->a_row_stride)
+#define RVM_COPYING_TILE rvm_copying_tile, rvm_tile_operands, rvm_copying_tile_in_registers
+RVM_FOR_EACH_WIDTH(RVM_DEFINE_FORM, 6, RVM_COPYING_TILE)
+
+/* Computes a tile of RVM_TILE_ROWS rows, and copies b. */
+static inline RVM_ALWAYS_INLINE void rvm_copying_tile(const rvm_tile_operands *args) {
+  const int rows = 6, all = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
+  for (int first = 0; first < all; first += RVM_TILE_VECTORS) {
+    const int vectors = all - first < RVM_TILE_VECTORS ? all - first : RVM_TILE_VECTORS, column = first * RVM_LANES;
+    RVM_FOR_EACH_WIDTH(RVM_CALL_FORM, 6, RVM_COPYING_TILE)
+  }
+}
+#undef RVM_COPYING_TILE
+#endif
 
 /* Returns the sums plus the products of `left` and columns [j, j + RVM_LANES) of the first `rows` rows of b.  `rows` is
    a constant. */
@@ -360,12 +374,6 @@ static void rvm_plain_tile(const rvm_tile_operands *args) {
   }
 }
 
-static void rvm_copying_tile(const rvm_tile_operands *args) {
-  for (int64_t p = 0; p < args->depth; p++)
-    for (int64_t j = 0; j < args->columns; j++) args->copy[p * args->copy_stride + j] = args->b[p * args->b_stride + j];
-  rvm_plain_tile(args);
-}
-
 #endif
 
 /* Computes a tile of rvm_tile_operands.  ahead: memory whose cache lines follow each other. */
@@ -403,31 +411,37 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *
                                       .ahead_stride = RVM_LINE_FLOATS});
 }
 
-/* Computes a tile of rvm_tile_operands.  If `copies`, it reads b, and copies what it reads to the panel: row p of b to
-   panel[p * panel_stride].  Otherwise, it reads the panel, which an earlier tile has copied.  While it does, the
+/* Computes a tile of rvm_tile_operands.  If `copies`, it copies b to the panel first, or while it computes: row p of b
+   to panel[p * panel_stride].  Otherwise, an earlier tile has copied the panel.  While the tile is computed, the
    processor loads cache lines of the next panel if `loads_next`, otherwise the rows of `a` that follow.  next: the
    first of these lines, which are b_stride apart. */
 static inline RVM_ALWAYS_INLINE void rvm_panel_tile_f32(const rvm_panel_tile_f32_arguments *args) {
-  const rvm_tile_operands operands = {
-      .rows = args->rows,
-      .columns = args->columns,
-      .depth = args->depth,
-      .a = args->a,
-      .a_row_stride = args->a_row_stride,
-      .a_column_stride = args->a_column_stride,
-      .b = args->copies ? args->b : args->panel,
-      .b_stride = args->copies ? args->b_stride : args->panel_stride,
-      .copy = args->panel,
-      .copy_stride = args->panel_stride,
-      .tile = args->tile,
-      .tile_stride = args->tile_stride,
-      .accumulates = args->accumulates,
-      .ahead = args->loads_next ? args->next : args->a + args->rows * args->a_row_stride,
-      .ahead_stride = args->loads_next ? args->b_stride : RVM_LINE_FLOATS};
-  if (args->copies)
+  rvm_tile_operands operands = {.rows = args->rows,
+                                .columns = args->columns,
+                                .depth = args->depth,
+                                .a = args->a,
+                                .a_row_stride = args->a_row_stride,
+                                .a_column_stride = args->a_column_stride,
+                                .b = args->panel,
+                                .b_stride = args->panel_stride,
+                                .copy = args->panel,
+                                .copy_stride = args->panel_stride,
+                                .tile = args->tile,
+                                .tile_stride = args->tile_stride,
+                                .accumulates = args->accumulates,
+                                .ahead = args->loads_next ? args->next : args->a + args->rows * args->a_row_stride,
+                                .ahead_stride = args->loads_next ? args->b_stride : RVM_LINE_FLOATS};
+#if defined __GNUC__ && !defined RVM_COMPACT
+  if (args->copies && args->rows == RVM_TILE_ROWS) {
+    operands.b = args->b;
+    operands.b_stride = args->b_stride;
     rvm_copying_tile(&operands);
-  else
-    rvm_plain_tile(&operands);
+    return;
+  }
+#endif
+  for (int64_t p = 0; p < (args->copies ? args->depth : 0); p++)
+    memmove(args->panel + p * args->panel_stride, args->b + p * args->b_stride, (size_t)args->columns * sizeof(float));
+  rvm_plain_tile(&operands);
 }
 
 #endif
