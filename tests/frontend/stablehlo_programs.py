@@ -512,6 +512,9 @@ LINEAR = {
         [np.where(np.tri(3) == 1, _POSITIVE, NAN)],
         np.linalg.cholesky(_POSITIVE),
     ),
+    "cholesky of a matrix that is not positive definite": case(
+        "%r = stablehlo.cholesky %a, lower = true : [[T]]", [F([[1, 0], [0, 0]])], F([[NAN, 0], [NAN, NAN]])
+    ),
     "cholesky of the upper triangle": case(
         "%r = stablehlo.cholesky %a, lower = false : [[T]]",
         [np.where(np.tri(3).T == 1, _POSITIVE, NAN)],
