@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 # Patterns of harnesses that are refused with RelvmUnsupportedError, as the message must say.
-REFUSED: dict[str, str] = {
-    r"clamp_dtypes_shape_complex.*": "complex numbers are not supported by this operation",
-}
+REFUSED: dict[str, str] = {}
 
 # Patterns of harnesses whose results differ from those of JAX, with the reasons.
 OTHERWISE: dict[str, str] = {
