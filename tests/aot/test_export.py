@@ -143,6 +143,9 @@ def test_a_trial_that_does_not_pass_says_by_how_much(folder: Callable[..., Path]
     done = subprocess.run(["make", "-s", "test"], cwd=place, capture_output=True, text=True)
     assert done.returncode != 0
     assert "output: 9 values, largest difference 0." in done.stdout
+    for tolerance, passes in (("9", True), ("0", False)):  # another tolerance takes effect without `make clean`
+        done = subprocess.run(["make", "-s", "test", f"TOLERANCE={tolerance}"], cwd=place, capture_output=True)
+        assert (done.returncode == 0) == passes
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

@@ -207,6 +207,12 @@ REGIONS = {
         [X, S([[0], [0], [5], [-1]]), F([[1, 1, 1], [2, 2, 2], [9, 9, 9], [9, 9, 9]])],
         X + F([[3, 3, 3], [0, 0, 0]]),
     ),
+    # XLA ignores the whole window, as JAX requires.  The specification would apply the part inside the operand.
+    "scatter ignores windows that are partly outside": case(
+        _SCATTER.format(reducer("add", "f32")).replace("dims = [0]", "dims = []", 1).replace("[1], ", "[1, 2], ", 1),
+        [X, S([[0], [1], [-1], [-(2**31)], [2**31 - 1]]), F(np.full((5, 2, 3), [[[1]], [[9]], [[9]], [[9]], [[9]]]))],
+        X + 1,
+    ),
     "scatter with a general update": case(
         _SCATTER.format(_DOUBLING), [X, S([[1]]), F([[1, 1, 1]])], F([[1.5, -2.5, 0], [9, 0.5, 19]])
     ),
@@ -505,6 +511,9 @@ LINEAR = {
         "%r = stablehlo.cholesky %a, lower = true : [[T]]",
         [np.where(np.tri(3) == 1, _POSITIVE, NAN)],
         np.linalg.cholesky(_POSITIVE),
+    ),
+    "cholesky of a matrix that is not positive definite": case(
+        "%r = stablehlo.cholesky %a, lower = true : [[T]]", [F([[1, 0], [0, 0]])], F([[NAN, 0], [NAN, NAN]])
     ),
     "cholesky of the upper triangle": case(
         "%r = stablehlo.cholesky %a, lower = false : [[T]]",

@@ -188,6 +188,25 @@ def test_matrices_with_nan_fail() -> None:
     assert call("syevd", letters(mode="V", uplo="L"), one, [((1, 1), "d"), ((1,), "d"), ((), "i")])[-1] > 0
 
 
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("dtype", ["d", "D"])
+def test_cholesky_of_matrices_that_are_not_positive_definite(uplo: str, dtype: str) -> None:
+    given = np.float64(
+        [
+            [[1, 2, 3], [2, 1, 0], [3, 0, 9]],
+            [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+            [[1, 0, 0], [0, 1, 0], [0, 0, 0]],
+            [[4, 0, 0], [0, 9, 0], [0, 0, 16]],
+            [[4, 0, 0], [0, 9, np.nan], [0, np.nan, 16]],
+        ]
+    ).astype(dtype)
+    found, info = call("potrf", letters(uplo=uplo), [given], [(given.shape, dtype), (given.shape[:1], "i")])
+    np.testing.assert_array_equal(info, [2, 1, 3, 0, 3])
+    triangle = np.tri(3, dtype=bool) if uplo == "L" else np.tri(3, dtype=bool).T
+    np.testing.assert_array_equal(np.isnan(found), triangle & (info != 0)[:, None, None])
+    np.testing.assert_array_equal(found[3], np.diag([2, 3, 4]))
+
+
 def test_the_other_triangle_is_not_read() -> None:
     x = np.diag(np.arange(5.0))
     for upper in (np.inf, np.nan, 1e300):

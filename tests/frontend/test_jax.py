@@ -176,6 +176,25 @@ def test_messages_list_everything_that_is_not_supported_with_the_source_lines() 
         from_jax(3)  # type: ignore[arg-type]
 
 
+def test_messages_list_equations_whose_operands_cannot_be_imported() -> None:
+    def branch(x: Any) -> Any:
+        return x + jax.pure_callback(np.sin, x, x * 2)
+
+    def step(carry: Any, row: Any) -> Any:
+        jax.debug.print("row = {}", row)
+        return carry + row, lax.cond(row[0] > 0, jax.jit(branch), jnp.cos, row)
+
+    def f(x: Any) -> Any:
+        y = jax.pure_callback(np.sin, x, x)
+        z = jax.pure_callback(np.cos, y, y)
+        return lax.scan(step, x[0], z)
+
+    with pytest.raises(RelvmUnsupportedError, match="4 equations cannot be imported") as caught:
+        from_jax(f, X)
+    assert str(caught.value).count("pure_callback: callbacks are not supported") == 3
+    assert str(caught.value).count("debug_print: callbacks are not supported") == 1
+
+
 # ---- relvm.jax.jit ----
 
 

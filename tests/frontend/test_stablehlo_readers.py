@@ -150,6 +150,38 @@ def test_what_is_not_supported_is_told_at_once() -> None:
     assert "complex numbers are not supported by this operation" in message
 
 
+def test_operations_whose_operands_cannot_be_imported_are_told_too() -> None:
+    text = """
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @one(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      %1 = stablehlo.custom_call @two(%0) : (tensor<2xf32>) -> tensor<2xf32>
+      %2 = stablehlo.convert %1 : (tensor<2xf32>) -> tensor<2xf8E3M4>
+      %c = stablehlo.is_finite %0 : (tensor<2xf32>) -> tensor<2xi1>
+      %d = stablehlo.reshape %c : (tensor<2xi1>) -> tensor<i1>
+      %3 = "stablehlo.if"(%d) ({
+        %4 = stablehlo.custom_call @three(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        stablehlo.return %4 : tensor<2xf32>
+      }, {
+        stablehlo.return %1 : tensor<2xf32>
+      }) : (tensor<i1>) -> tensor<2xf32>
+      %5 = call @inlined(%3) : (tensor<2xf32>) -> tensor<?xf32>
+      %6 = call @kept(%3) : (tensor<2xf32>) -> tensor<2xf32>
+      return %6 : tensor<2xf32>
+    }
+    func.func private @inlined(%x: tensor<2xf32>) -> tensor<?xf32> {
+      %0 = stablehlo.custom_call @four(%x) : (tensor<2xf32>) -> tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }
+    func.func private @kept(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @five(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }"""
+    with pytest.raises(RelvmUnsupportedError, match="6 operations cannot be imported") as raised:
+        from_stablehlo(text.encode())
+    for problem in ("calls of one", "calls of two", "f8E3M4", "calls of three", "calls of four", "calls of five"):
+        assert str(raised.value).count(problem) == 1
+
+
 @pytest.mark.parametrize("version", [1, 3, 4, 6])
 @pytest.mark.parametrize(
     "name", ["compare", "pad", "while", "reduce two tensors", "dot_general in batches", "gather clamps", "if"]

@@ -246,6 +246,25 @@ def test_one_error_lists_every_unsupported_operator_with_its_source_line() -> No
     assert lines[1].startswith("gelu (aten.gelu.defaultx")
 
 
+def test_unsupported_operators_in_branches_and_loops_are_listed() -> None:
+    names: set[str] = set()
+
+    def unknown(graph: Any) -> None:
+        for node in graph["nodes"]:
+            if node["target"].startswith("torch.ops.aten."):
+                node["target"] += "x"
+                names.add(node["name"])
+            for argument in node["inputs"]:
+                if "as_graph" in argument["arg"]:
+                    unknown(argument["arg"]["as_graph"]["graph"])
+
+    data = changed(lambda value: unknown(value["graph_module"]["graph"]), path=FOLDER / "control_flow.pt2")
+    with pytest.raises(RelvmUnsupportedError) as caught:
+        from_pt2(data)
+    listed = {line.split()[0] for line in str(caught.value).split("\n  ")[1:]}
+    assert len(names) > 5 and listed == names
+
+
 def test_an_unknown_argument_is_refused() -> None:
     def other(value: Any) -> None:
         nodes_of(value)[0]["inputs"][2]["name"] = "offset"

@@ -34,7 +34,7 @@ size: {library}
 \tsize $(OBJECTS)
 {test}
 clean:
-\trm -f {library} $(OBJECTS) test/main .options
+\trm -f {library} $(OBJECTS) test/main .options .tolerance
 
 .PHONY: FORCE clean size test
 """
@@ -49,7 +49,10 @@ AR = {tools}ar
 endif"""
 
 _TEST = """
-test/main: test/main.c lib{name}.a
+.tolerance: FORCE
+\t@echo '$(TOLERANCE)' | cmp -s - $@ || echo '$(TOLERANCE)' > $@
+
+test/main: test/main.c lib{name}.a .tolerance
 \t$(CC) $(ALL_CFLAGS) -DRELVM_TOLERANCE=$(TOLERANCE) $< lib{name}.a -lm -o $@
 
 test: test/main

@@ -221,13 +221,14 @@ def scatter_kernel(
 ) -> KernelDef:
     """Return the kernel of a scatter: copies of `xs` in which elements are combined with updates.
 
-    An update whose position is outside of the operands is ignored.  Updates are applied in row-major order.
+    A window of updates that is not entirely inside the operands is ignored.  Updates are applied in row-major order.
 
     combine: computes new elements from the elements of all operands, then those of all updates.
 
     Notes
     -----
-    Source: StableHLO scatter.
+    Source: StableHLO scatter.  The specification ignores only the elements outside of the operands.  XLA and JAX
+    (GatherScatterMode.FILL_OR_DROP) ignore the whole window, so that programs of JAX need this.
     """
     k = KernelBuilder()
     sources, positions = buffers("x", xs), buffer("indices", indices)
@@ -246,21 +247,19 @@ def scatter_kernel(
         for axis, other in zip(dims.input_batching_dims, dims.scatter_indices_batching_dims, strict=True):
             starts[axis] = batch[other - (other > dims.index_vector_dim)]
         window_dims = sorted(dims.update_window_dims)
-        with loops(k, [change.shape[axis] for axis in window_dims]) as offsets:
+        lengths = dict(zip(window_axes, (change.shape[axis] for axis in window_dims), strict=True))
+        inside: Scalar = Literal(True, BOOL)
+        for axis, (start, extent) in enumerate(zip(starts, first.shape, strict=True)):
+            length = size(lengths[axis]) if axis in lengths else Literal(1, I64)
+            inside = inside.logical_and(start >= 0).logical_and(start <= size(extent) - length)
+        with k.branch(inside), loops(k, [change.shape[axis] for axis in window_dims]) as offsets:
             offset_of = dict(zip(window_axes, offsets, strict=True))
-            at = tuple(
-                k.let("at", start + offset_of[axis]) if axis in offset_of else start
-                for axis, start in enumerate(starts)
-            )
+            at = tuple(start + offset_of[axis] if axis in offset_of else start for axis, start in enumerate(starts))
             places = dict(zip(batch_axes, batch, strict=True)) | dict(zip(window_dims, offsets, strict=True))
             place = tuple(places[axis] for axis in range(len(change.shape)))
-            inside: Scalar = Literal(True, BOOL)
-            for index, extent in zip(at, first.shape, strict=True):
-                inside = inside.logical_and(is_inside(index, extent))
-            with k.branch(inside):
-                results = combine(k, *(out[at] for out in outs), *(change[place] for change in changes))
-                for out, result in zip(outs, results, strict=True):
-                    k.store(out, at, result)
+            results = combine(k, *(out[at] for out in outs), *(change[place] for change in changes))
+            for out, result in zip(outs, results, strict=True):
+                k.store(out, at, result)
     return KernelDef(name, (*sources, positions, *changes), tuple(outs), k.finish())
 
 

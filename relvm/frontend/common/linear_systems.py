@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
@@ -102,8 +103,9 @@ def triangular_solve_kernel(
 def cholesky_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) -> KernelDef:
     """Return the kernel that decomposes Hermitian positive definite matrices, in the last two axes of its operand.
 
-    The result is a triangular matrix with zeros in the other triangle.  Its elements are NaN if the matrix is not
-    positive definite.
+    The first result is a triangular matrix with zeros in the other triangle.  Its elements are NaN if the matrix is not
+    positive definite.  The last result, of i64, is then the position of the first pivot that is not positive, counted
+    from 1.  Otherwise, it is 0.
 
     matrix: the types of a float tensor, or of the real and the imaginary part of a complex one.
     is_lower: whether to read the lower triangle, and return L with L L* = a.  Otherwise, the kernel reads the upper
@@ -111,31 +113,39 @@ def cholesky_kernel(name: str, matrix: Sequence[TensorType], *, is_lower: bool) 
 
     Notes
     -----
-    Source: StableHLO cholesky.
+    Source: StableHLO cholesky, LAPACK potrf.
     """
     k = KernelBuilder()
     a, outs = buffers("a", matrix), buffers("out", matrix, is_output=True)
+    failures = Buffer("failures", I64, outs[0].shape[:-2], True)
     count, zero = size(outs[0].shape[-1]), real(Literal(0.0, outs[0].dtype), outs)
 
     def at(place: Sequence[Scalar], row: Scalar, column: Scalar) -> tuple[Scalar, ...]:
         return (*place, row, column) if is_lower else (*place, column, row)
 
-    with loops(k, outs[0].shape[:-2]) as place, k.loop(count, name="row") as row:
-        with k.loop(row, name="column") as column:
-            totals = [k.variable("total", part) for part in load(a, at(place, row, column))]
-            with k.loop(column, name="known") as known:
-                x, y = load(outs, at(place, row, known)), load(outs, at(place, column, known))
-                terms = product(k, x, conjugate(y)) if is_lower else product(k, conjugate(y), x)
-                for total, term in zip(totals, terms, strict=True):
-                    k.assign(total, total - term)
-            divisor = k.let("divisor", outs[0][at(place, column, column)])
-            store(k, outs, at(place, row, column), [total / divisor for total in totals])
-            store(k, outs, at(place, column, row), zero)
-        total = k.variable("total", a[0][at(place, row, row)])
-        with k.loop(row, name="known") as known:
-            k.assign(total, total - squared(load(outs, at(place, row, known))))
-        store(k, outs, at(place, row, row), real(square_root(total), outs))
-    return KernelDef(name, tuple(a), tuple(outs), k.finish())
+    with loops(k, outs[0].shape[:-2]) as place:
+        failed = k.variable("failed", Literal(0, I64))
+        with k.loop(count, name="row") as row:
+            with k.loop(row, name="column") as column:
+                totals = [k.variable("total", part) for part in load(a, at(place, row, column))]
+                with k.loop(column, name="known") as known:
+                    x, y = load(outs, at(place, row, known)), load(outs, at(place, column, known))
+                    terms = product(k, x, conjugate(y)) if is_lower else product(k, conjugate(y), x)
+                    for total, term in zip(totals, terms, strict=True):
+                        k.assign(total, total - term)
+                divisor = k.let("divisor", outs[0][at(place, column, column)])
+                store(k, outs, at(place, row, column), [total / divisor for total in totals])
+                store(k, outs, at(place, column, row), zero)
+            total = k.variable("total", a[0][at(place, row, row)])
+            with k.loop(row, name="known") as known:
+                k.assign(total, total - squared(load(outs, at(place, row, known))))
+            with k.branch((total > zero[0]).logical_not().logical_and(failed.eq(0))):
+                k.assign(failed, row + 1)
+            store(k, outs, at(place, row, row), real(square_root(total), outs))
+        k.store(failures, tuple(place), failed)
+        with k.branch(failed.ne(0)), k.loop(count, name="row") as row, k.loop(row + 1, name="column") as column:
+            store(k, outs, at(place, row, column), [Literal(math.nan, out.dtype) for out in outs])
+    return KernelDef(name, tuple(a), (*outs, failures), k.finish())
 
 
 def householder_kernel(name: str, matrix: Sequence[TensorType]) -> KernelDef:

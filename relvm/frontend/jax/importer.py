@@ -17,7 +17,7 @@ from relvm.frontend.common.problems import expect_no_problems
 from relvm.frontend.jax.avals import constant_of
 from relvm.frontend.jax.context import JaxprContext
 from relvm.frontend.jax.equations import REFUSED, converter_for
-from relvm.frontend.jax.leaves import Lowered, is_leaf, key_of
+from relvm.frontend.jax.leaves import Lowered, Slice, equations_in, inner_jaxprs, is_leaf, key_of
 from relvm.frontend.jax.requirements import import_jax
 from relvm.frontend.jax.sizes import ParameterSizes
 from relvm.frontend.stablehlo.importer import Unimported, identifier, reachable_functions
@@ -93,6 +93,7 @@ class JaxprImporter(JaxprContext):
             try:
                 args = [self._read(each, env) for each in equation.invars]
             except Unimported:
+                self._record_refused_equations(equation)
                 continue
             for var, result in zip(equation.outvars, self._results(equation, args), strict=False):
                 env[var] = result
@@ -149,17 +150,11 @@ class JaxprImporter(JaxprContext):
             self.builder.place, self._equation = before
 
     def _convert_equation(self, equation: Any, args: list[Expr]) -> list[Expr]:
-        name = equation.primitive.name
-        if name in REFUSED:
-            raise RelvmUnsupportedError(REFUSED[name])
-        if not is_leaf(equation):
-            convert = converter_for(name)
+        found = self._slice(equation)
+        if found is None:
+            convert = converter_for(equation.primitive.name)
             assert convert is not None
             return convert(self, equation, args)
-        key = key_of(equation)
-        if key in self.lowered.failures:
-            raise RelvmUnsupportedError(f"JAX cannot lower it: {shortened(self.lowered.failures[key], 300)}")
-        found = self.lowered.slices[key]
         values: dict[Value, Expr] = dict(zip(found.parameters, args, strict=True))
         for size, value in found.sizes.items():
             values[value] = self._size(size)
@@ -171,6 +166,39 @@ class JaxprImporter(JaxprContext):
             return results
         types = [self.type_of_value(var.aval) for var in equation.outvars]
         return [self.with_type(*each) for each in zip(results, types, strict=True)]
+
+    def _slice(self, equation: Any) -> Slice | None:
+        """Return the operations to which JAX has lowered an equation, or None if the equation has a converter.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            relvm or JAX does not support the primitive.
+        """
+        name = equation.primitive.name
+        if name in REFUSED:
+            raise RelvmUnsupportedError(REFUSED[name])
+        if not is_leaf(equation):
+            return None
+        key = key_of(equation)
+        if key in self.lowered.failures:
+            raise RelvmUnsupportedError(f"JAX cannot lower it: {shortened(self.lowered.failures[key], 300)}")
+        return self.lowered.slices[key]
+
+    def _record_refused_equations(self, equation: Any) -> None:
+        """Record which equations are not supported whatever their operands are: this one, and those in its jaxprs."""
+        before = self._equation
+        nested = (each for jaxpr in inner_jaxprs(equation) for each in equations_in(jaxpr))
+        for each in (equation, *nested):
+            self._equation = each
+            try:
+                found = self._slice(each)
+            except RelvmUnsupportedError as error:
+                self.problems[f"{self._here()}: {error}"] = None
+                continue
+            for operation in found.operations if found else ():
+                self.record_refusals(operation)
+        self._equation = before
 
     def _size(self, name: str) -> Expr:
         """Return the value of a symbolic dimension as a tensor."""

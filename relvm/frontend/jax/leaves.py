@@ -100,7 +100,6 @@ def _is_array(value: Any) -> bool:
 
 def equations_in(jaxpr: Any) -> Iterator[Any]:
     """Yield the equations of a jaxpr and of the jaxprs in the parameters of structural equations."""
-    inner = import_jax("from_jax").extend.core.jaxprs_in_params
     waiting, seen = [jaxpr], set()
     while waiting:
         current = waiting.pop()
@@ -109,8 +108,14 @@ def equations_in(jaxpr: Any) -> Iterator[Any]:
         seen.add(id(current))
         for equation in current.eqns:
             yield equation
-            if equation.primitive.name in STRUCTURAL:
-                waiting += inner(equation.params)
+            waiting += inner_jaxprs(equation)
+
+
+def inner_jaxprs(equation: Any) -> list[Any]:
+    """Return the jaxprs in the parameters of a structural equation.  Other equations have none that stay visible."""
+    if equation.primitive.name not in STRUCTURAL:
+        return []
+    return list(import_jax("from_jax").extend.core.jaxprs_in_params(equation.params))
 
 
 def lower_leaves(equations: Iterable[Any], dims: Sequence[Any], place: str) -> Lowered:

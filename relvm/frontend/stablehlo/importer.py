@@ -42,6 +42,7 @@ from relvm.frontend.stablehlo.program import (
 )
 from relvm.frontend.stablehlo.quantization import convert_with_expressed_types, needs_expressed_types
 from relvm.frontend.stablehlo.registry import (
+    Converter,
     Node,
     converter_for,
     import_converters,
@@ -123,6 +124,7 @@ class Importer(ImportContext):
         self._functions: dict[str, str] = {}  # a function of the program -> its name in the module
         self._operations = 0
         self._inlined: list[str] = []
+        self._searched: set[str] = set()  # functions that `record_refusals` has searched
 
     def module(self) -> Module:
         """Return the module of the program."""
@@ -275,7 +277,8 @@ class Importer(ImportContext):
     def import_operation(self, operation: Operation, values: dict[Value, Expr]) -> None:
         """Import an operation, and add its results to `values`.
 
-        If the operation is not supported, record the problem.  If an operand could not be imported, do nothing.
+        If the operation is not supported, record the problem.  If an operand could not be imported, record only the
+        problems that do not depend on the operands.
         """
         self._operations += 1
         if self._operations > MAX_OPERATIONS:
@@ -292,7 +295,7 @@ class Importer(ImportContext):
                     values[declared] = self._checked(declared.type, result)
                 self.symbolic.follow(operation, values)
             except Unimported:
-                pass
+                self.record_refusals(operation)
             except RelvmUnsupportedError as error:
                 self.problems[_with_place(str(error), here, self.program.place)] = None
             except RelvmError as error:
@@ -301,6 +304,26 @@ class Importer(ImportContext):
                 raise type(error)(_with_place(str(error), here, self.program.place)) from error
             except _MALFORMED as error:
                 raise RelvmFormatError(f"{here}: malformed: {type(error).__name__}: {error}") from error
+
+    def record_refusals(self, operation: Operation) -> None:
+        """Record which operations are not supported whatever their operands are: this one, and those that it runs.
+
+        The functions that it calls are included if they are only imported where they are called.
+        """
+        waiting = [operation]
+        while waiting:
+            each = waiting.pop()
+            try:
+                self._converter(each)
+            except RelvmUnsupportedError as error:
+                self.problems[_with_place(str(error), self.description(each), self.program.place)] = None
+            blocks = [block for region in each.regions for block in region.blocks]
+            for name in _callees(each):
+                function = self.program.functions.get(name)
+                if function is not None and not _is_static(function) and name not in self._searched:
+                    self._searched.add(name)
+                    blocks.append(function.body)
+            waiting += [inner for block in blocks for inner in block.operations if inner.name not in _RETURNS]
 
     def description(self, operation: Operation) -> str:
         """Return the place and the name of an operation, for messages."""
@@ -324,22 +347,34 @@ class Importer(ImportContext):
             self.builder.place, self.operation = before
 
     def _convert(self, operation: Operation, operands: list[Expr], values: dict[Value, Expr]) -> tuple[Expr, ...]:
-        convert = converter_for(operation.name)
-        if has_complex_numbers(operation):
-            convert = complex_converter(operation, convert)
-        if convert is None:
-            for result in (*operation.operands, *operation.results):
-                self.type_of(result.type)
-            reason = reason_for_refusal(operation.name)
-            known = near_matches(operation.name, supported_operations())
-            raise RelvmUnsupportedError(reason or f"the operation is not supported{known}")
-        for result in operation.results:
-            _expect_element_type(real_type(result.type))
+        convert = self._converter(operation)
         node = Node(self, operation, operands, values)
         if needs_expressed_types(operation):
             return convert_with_expressed_types(node, convert)
         results = convert(node)
         return results if isinstance(results, tuple) else (results,)
+
+    def _converter(self, operation: Operation) -> Converter:
+        """Return the converter of an operation.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            relvm does not support the operation, whatever its operands are.
+        """
+        convert = converter_for(operation.name)
+        if has_complex_numbers(operation):
+            convert = complex_converter(operation, convert)
+        if convert is None:
+            for value in (*operation.operands, *operation.results):
+                self.type_of(value.type)
+        reason = reason_for_refusal(operation)
+        if convert is None or reason:
+            known = near_matches(operation.name, supported_operations())
+            raise RelvmUnsupportedError(reason or f"the operation is not supported{known}")
+        for result in operation.results:
+            _expect_element_type(real_type(result.type))
+        return convert
 
     def _checked(self, declared: AnyType, value: Expr) -> Expr:
         """Return `value`, a result of an operation, after comparing its type with the declared type.
@@ -422,12 +457,17 @@ def _called(block: Block) -> Iterator[str]:
     blocks = [block]
     while blocks:
         for operation in blocks.pop().operations:
-            for key in ("callee", "decomposition"):
-                name: Any = operation.attributes.get(key)
-                name = getattr(name, "name", name)
-                if isinstance(name, str):
-                    yield name
+            yield from _callees(operation)
             blocks += [inner for region in operation.regions for inner in region.blocks]
+
+
+def _callees(operation: Operation) -> Iterator[str]:
+    """Yield the names of the functions that an operation calls, without those that its regions call."""
+    for key in ("callee", "decomposition"):
+        name: Any = operation.attributes.get(key)
+        name = getattr(name, "name", name)
+        if isinstance(name, str):
+            yield name
 
 
 def identifier(name: str, default: str) -> str:

@@ -1,4 +1,4 @@
-"""The operations of StableHLO and CHLO: how the text form prints them, and how readers normalize their attributes.
+"""The operations of StableHLO, CHLO and check: how the text form prints them, and how readers normalize attributes.
 
 FORMATS contains a row for each operation whose text form has more than operands, attributes and types.  A format is a
 sequence of items:
@@ -50,6 +50,10 @@ FORMATS = {
     "transpose": "operands , dims = permutation:ints",
     "unary_einsum": "operands , config = einsum_config:string",
     "call": "callee:symbol ( operands )",
+    **dict.fromkeys(("eq", "almost_eq", "expect_eq_const", "expect_almost_eq_const"), "operands , value:attribute"),
+    "expect_almost_eq": "operands {? , tolerance = tolerance:number ?}",
+    "expect_close": "operands {? , max_ulp_difference = max_ulp_difference:int ?}"
+    " {? , min_ulp_difference = min_ulp_difference:int ?}",
 }
 
 _CONVOLUTION = (

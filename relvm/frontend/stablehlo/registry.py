@@ -27,6 +27,7 @@ Converter = Callable[["Node"], Any]
 _converters: dict[str, Converter] = {}
 _complex_converters: dict[str, Converter] = {}
 _REFUSED: dict[str, str] = {}
+_refusals: dict[str, Callable[[Operation], str]] = {}
 
 
 def converts(*names: str) -> Callable[[Converter], Converter]:
@@ -73,6 +74,19 @@ def refuses(reason: str, *names: str) -> None:
     _REFUSED.update((_full_name(name), reason) for name in names)
 
 
+def refuses_some(name: str) -> Callable[[Callable[[Operation], str]], Callable[[Operation], str]]:
+    """Return a decorator that registers a function that states why an operation `name` is not supported.
+
+    The function returns "" if the operation has a converter that supports it.   name: as for `converts`.
+    """
+
+    def declare(function: Callable[[Operation], str]) -> Callable[[Operation], str]:
+        _refusals[_full_name(name)] = function
+        return function
+
+    return declare
+
+
 def import_converters() -> None:
     """Import every module of relvm.frontend.stablehlo.ops, so that all converters are registered."""
     for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
@@ -84,9 +98,11 @@ def converter_for(name: str) -> Converter | None:
     return _converters.get(name)
 
 
-def reason_for_refusal(name: str) -> str:
+def reason_for_refusal(operation: Operation) -> str:
     """Return why an operation is not supported, or "" if no reason is stated."""
-    return _REFUSED.get(name, "")
+    if operation.name in _refusals:
+        return _refusals[operation.name](operation)
+    return _REFUSED.get(operation.name, "")
 
 
 def supported_operations() -> list[str]:

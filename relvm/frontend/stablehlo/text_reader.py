@@ -277,11 +277,12 @@ class _TextReader:
         if not short:
             cursor.move_to(cursor.start - len(name))
             raise RelvmSyntaxError(f"{place}: expected an operation such as stablehlo.add, got {name!r}")
-        form = FORMATS.get(short, "operands") if dialect in ("stablehlo", "chlo", "func") else "operands"
+        form = FORMATS.get(short, "operands") if dialect in ("stablehlo", "chlo", "func", "check") else "operands"
         operands, attributes = self.formatted(form)
         regions = cursor.items("(", ")", self.region) if cursor.at("(") else []
         attributes |= self.attribute_dictionary()
-        results = self.types(name, operands)
+        compares_constant = dialect == "check" and "value" in attributes  # the value contains the only type
+        results = () if compares_constant else self.types(name, operands)
         return Operation(
             name, place, tuple(operands), tuple(map(Value, results)), flattened(attributes), tuple(regions)
         )
@@ -354,7 +355,8 @@ class _TextReader:
         """Read the types of an operation after its attributes, and return the types of its results.
 
         The types are written as a function type, such as `(T, T) -> T`, or as a list.  The last type of a list is that
-        of the only result, except that a return has no results, and an optimization_barrier has one for each type.
+        of the only result, except that a return and a check have no results, and an optimization_barrier has one for
+        each type.  A check of operands of the same type states it once.
         """
         cursor = self.cursor
         if not cursor.accept(":"):
@@ -373,6 +375,9 @@ class _TextReader:
         if name.endswith(".return"):
             self.check_types(name, operands, tuple(found), start)
             return ()
+        if name.startswith("check."):
+            self.check_types(name, operands, tuple(found * len(operands) if len(found) == 1 else found), start)
+            return ()
         if name == "stablehlo.optimization_barrier":
             return tuple(found)
         if name == "stablehlo.tuple" and not isinstance(found[-1], TupleOf):
@@ -386,6 +391,9 @@ class _TextReader:
 
     def _attribute_int(self) -> int:
         return self.cursor.integer()
+
+    def _attribute_number(self) -> int | float:
+        return self.attributes.number()
 
     def _attribute_word(self) -> str:
         return self.cursor.word()

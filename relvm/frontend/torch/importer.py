@@ -442,17 +442,14 @@ class Importer(SizeContext):
             self._position = outer
 
     def _import_node(self, node: GraphNode, graph: Graph, scope: _Scope) -> None:
-        target = node.target.removeprefix("torch.ops.")
-        place = self.program.place
-        line = node.source_line()
-        where = ", ".join(filter(None, (line.removesuffix(":1"), node.module and f"module {node.module}")))
-        here = f"{place}: {shortened(node.name) or 'a node'} ({shortened(target)}{f', {where}' if where else ''})"
+        target, place, line, here = _target(node), self.program.place, node.source_line(), self._description(node)
         before = self.builder.place, self.node, self.here
         self.builder.place, self.node, self.here = line or self.stored(here), node, here
         try:
             if not self._import_scalar(node, graph, scope, target):
                 self._convert(node, graph, scope, target)
         except _Unimported:
+            self._record_refusals(node)
             scope.values.update((name, None) for output in node.outputs for name in _output_names(output))
         except RelvmUnsupportedError as error:
             if isinstance(error, UnknownSizeError):
@@ -469,14 +466,31 @@ class Importer(SizeContext):
         finally:
             self.builder.place, self.node, self.here = before
 
+    def _description(self, node: GraphNode) -> str:
+        """Return the place and the name of a node, for messages."""
+        line = node.source_line().removesuffix(":1")
+        where = ", ".join(filter(None, (line, node.module and f"module {node.module}")))
+        name = shortened(node.name) or "a node"
+        return f"{self.program.place}: {name} ({shortened(_target(node))}{f', {where}' if where else ''})"
+
+    def _record_refusals(self, node: GraphNode) -> None:
+        """Record which nodes in the graphs that a node runs are not supported whatever their operands are."""
+        waiting = [node]
+        while waiting:
+            for graph in (argument["as_graph"][1] for _, argument in waiting.pop().inputs if "as_graph" in argument):
+                for each in graph.nodes:
+                    waiting.append(each)
+                    if _computes_scalars(each, _target(each)):
+                        continue
+                    try:
+                        self._converter(graph, each, _target(each))
+                    except RelvmUnsupportedError as error:
+                        self.problems[_with_place(str(error), self._description(each), self.program.place)] = None
+
     def _import_scalar(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> bool:
         """If a node computes only symbolic integers, bools and floats, define its results.  Return whether it does."""
-        if not node.outputs or converter_for(target) is not None:
+        if not _computes_scalars(node, target):
             return False
-        for output in node.outputs:
-            ((kind, content),) = output.items()
-            if kind not in _SCALARS:
-                return False
         for name in (name for _, argument in node.inputs for name in _argument_names(argument)):
             if name in scope.values and scope.values[name] is None:
                 raise _Unimported  # its symbols have no value
@@ -507,19 +521,7 @@ class Importer(SizeContext):
         return self._scalar(graph, "as_sym_int", name)
 
     def _convert(self, node: GraphNode, graph: Graph, scope: _Scope, target: str) -> None:
-        convert, functional = _find_converter(target)
-        outputs: tuple[str, ...] = ()
-        if convert is None:
-            functional, outputs = _functional_overload(target, node)
-            convert = converter_for(functional) if functional else None
-        if convert is None or has_complex_numbers(graph, node):
-            convert = complex_converter(functional or target, convert)
-        if convert is None:
-            reason = reason_for_refusal(target)
-            called = [str(argument["as_operator"]) for _, argument in node.inputs if "as_operator" in argument]
-            if reason and called:  # an operator that calls another one
-                reason = f"{shortened(called[0].removeprefix('torch.ops.'))}: {reason}"
-            raise RelvmUnsupportedError(reason or self._unknown_operator(target))
+        convert, functional, outputs = self._converter(graph, node, target)
         accepted = _accepted(convert)
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -557,6 +559,29 @@ class Importer(SizeContext):
                 unified = _unified(first, second, unified, _symbolic_sizes((*args, *keywords.values())))
                 if not unified:
                     raise
+
+    def _converter(self, graph: Graph, node: GraphNode, target: str) -> tuple[Converter, str | None, tuple[str, ...]]:
+        """Return the converter of a node, the functional operator that replaces its target, and its `out` arguments.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            relvm does not support the operator, whatever its operands are.
+        """
+        convert, functional = _find_converter(target)
+        outputs: tuple[str, ...] = ()
+        if convert is None:
+            functional, outputs = _functional_overload(target, node)
+            convert = converter_for(functional) if functional else None
+        if convert is None or has_complex_numbers(graph, node):
+            convert = complex_converter(functional or target, convert)
+        if convert is None:
+            reason = reason_for_refusal(target)
+            called = [str(argument["as_operator"]) for _, argument in node.inputs if "as_operator" in argument]
+            if reason and called:  # an operator that calls another one
+                reason = f"{shortened(called[0].removeprefix('torch.ops.'))}: {reason}"
+            raise RelvmUnsupportedError(reason or self._unknown_operator(target))
+        return convert, functional, outputs
 
     def _unknown_operator(self, target: str) -> str:
         """Return the message about an operator that has no converter and no reason why it is refused."""
@@ -799,6 +824,16 @@ class Importer(SizeContext):
         if value is None:
             raise _Unimported
         return value.current() if isinstance(value, TensorValue) else value
+
+
+def _target(node: GraphNode) -> str:
+    return node.target.removeprefix("torch.ops.")
+
+
+def _computes_scalars(node: GraphNode, target: str) -> bool:
+    """Return whether a node without a converter computes only symbolic integers, bools and floats."""
+    has_results = node.outputs and converter_for(target) is None
+    return bool(has_results) and all(kind in _SCALARS for output in node.outputs for kind in output)
 
 
 def _symbolic_sizes(values: Iterable[Any]) -> set[AnyDim]:

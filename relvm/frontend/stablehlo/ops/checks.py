@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import relvm.ops as ops
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.stablehlo.complex_numbers import parts
 from relvm.frontend.stablehlo.ops.complex_math import constant_of
 from relvm.frontend.stablehlo.ops.elementwise import unified
 from relvm.frontend.stablehlo.ops.lapack import lapack_routine
 from relvm.frontend.stablehlo.ops.linear_systems import householder_product, qr_decomposition
 from relvm.frontend.stablehlo.ops.regions import dynamic_reduce_window
-from relvm.frontend.stablehlo.program import Elements, Symbol
-from relvm.frontend.stablehlo.registry import Node, converts, converts_complex
+from relvm.frontend.stablehlo.program import Elements, Operation, Symbol
+from relvm.frontend.stablehlo.registry import Node, converts, converts_complex, refuses_some
 from relvm.ir.dtypes import F32, I8, U8
 from relvm.ir.expr import BuiltinCall, Expr, String
 from relvm.ir.types import VOID, TupleType
@@ -24,24 +25,27 @@ _DEFAULT_ULPS = 3
 _MOST_ULPS = (1 << 64) - 1
 
 
+@refuses_some("custom_call")
+def _unknown_target(operation: Operation) -> str:
+    target = _target(operation)
+    is_known = target in _CALLS or target in _CHECKS or lapack_routine(target)
+    return "" if is_known else f"custom calls of {shortened(target)} are not supported"
+
+
+def _target(operation: Operation) -> str:
+    """Return the name of the function that a custom call calls."""
+    target = operation.attributes.get("call_target_name")
+    return str(target.name if isinstance(target, Symbol) else target)
+
+
 @converts("custom_call")
 @converts_complex("custom_call")
 def _custom_call(node: Node) -> Any:
     """Supports only the checks of `check`, and calls that JAX writes: assertions on shapes, windows, QR and LAPACK."""
     node = _without_shapes(node)
-    target = node.attribute("call_target_name")
-    target = target.name if isinstance(target, Symbol) else target
-    if target == "shape_assertion":
-        return _shape_assertion(node)
-    if target == "stablehlo.dynamic_reduce_window":
-        return dynamic_reduce_window(node)
-    if target in _DECOMPOSITIONS:
-        return _DECOMPOSITIONS[target](node)
-    if isinstance(target, str) and (convert := lapack_routine(target)):
-        return convert(node)
-    if target not in _CHECKS:
-        raise RelvmUnsupportedError(f"custom calls of {target} are not supported")
-    return _check(node, str(target), *_operands(node))
+    target = _target(node.operation)
+    convert = _CALLS.get(target) or lapack_routine(target)
+    return convert(node) if convert else _check(node, target, *_operands(node))
 
 
 def _without_shapes(node: Node) -> Node:
@@ -180,7 +184,12 @@ def _many_ulps(node: Node, x: Expr, y: Expr) -> Expr:
     return ops.logical_and(ops.logical_not(ops.logical_and(finite, ops.logical_not(outside))), ops.logical_not(same))
 
 
-_DECOMPOSITIONS = {"Qr": qr_decomposition, "ProductOfElementaryHouseholderReflectors": householder_product}
+_CALLS: dict[str, Callable[[Node], Any]] = {
+    "shape_assertion": _shape_assertion,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
+    "Qr": qr_decomposition,
+    "ProductOfElementaryHouseholderReflectors": householder_product,
+}
 _CHECKS = {
     "check.eq": _unequal,
     "check.almost_eq": _far,

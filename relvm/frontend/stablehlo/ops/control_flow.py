@@ -111,6 +111,9 @@ def _while(node: Node) -> tuple[Expr, ...]:
 refuses(
     "communication between processes is not supported",
     *("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum"),
-    *("reduce_scatter", "send", "recv", "infeed", "outfeed", "replica_id", "partition_id", "async_start", "async_done"),
+    *("collective_reduce", "reduce_scatter", "send", "recv", "infeed", "outfeed", "replica_id", "partition_id"),
+    *("async_start", "async_done"),
 )
 refuses("tokens are not supported", "after_all", "create_token")
+refuses("the specification does not define the operation; use dot_general", "einsum", "unary_einsum")
+refuses("the specification does not define the operation; use gather", "torch_index_select")

@@ -68,12 +68,14 @@ def _cholesky(node: Node) -> Expr:
     """Returns a triangular matrix with zeros in the other triangle, or NaN if the operand is not positive definite."""
     node.expect_operands(1)
     matrix = [_computable(node, x) for x in flattened_parts(node, node.operands)]
-    found = [_rounded(node, x) for x in decomposed_by_cholesky(node, matrix, is_lower=node.flag("lower"))]
-    return regrouped(node, [node.operation.results[0].type], found)[0]
+    *parts, _ = decomposed_by_cholesky(node, matrix, is_lower=node.flag("lower"))
+    return regrouped(node, [node.operation.results[0].type], [_rounded(node, x) for x in parts])[0]
 
 
 def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) -> list[Expr]:
-    """Return the parts of the triangular factor of matrices.   matrix: the parts of the matrices.
+    """Return the parts of the triangular factor of matrices, and the failures (see `cholesky_kernel`).
+
+    matrix: the parts of the matrices.
 
     The factor of complex matrices is computed in f64, like all functions of complex numbers.
     """
@@ -82,7 +84,8 @@ def decomposed_by_cholesky(node: Node, matrix: list[Expr], *, is_lower: bool) ->
     wide = [node.cast(x, F64) for x in matrix] if len(matrix) == 2 else matrix
     types = [x.tensor_type for x in wide]
     kernel = cholesky_kernel(node.importer.unique_name("cholesky"), types, is_lower=is_lower)
-    return [node.cast(node.emit(x), dtype) for x in node.as_tuple(node.call_kernel(kernel, wide, types))]
+    *parts, failures = node.call_kernel(kernel, wide, [*types, TensorType(I64, types[0].known_shape[:-2])])
+    return [*(node.cast(node.emit(x), dtype) for x in parts), failures]
 
 
 def qr_decomposition(node: Node) -> tuple[Expr, ...]:

@@ -313,7 +313,7 @@ def _select_and_scatter(node: Node) -> Expr | tuple[Expr, ...]:
 
 @converts("scatter")
 def _scatter(node: Node) -> Expr | tuple[Expr, ...]:
-    """Ignores updates outside the operand, and combines updates of the same element in row-major order."""
+    """Ignores windows that are not inside the operand. Combines updates of the same element in row-major order."""
     count = (len(node.operands) - 1) // 2
     if count < 1 or len(node.operands) != 2 * count + 1:
         raise RelvmFormatError(

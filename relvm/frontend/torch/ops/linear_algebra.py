@@ -33,18 +33,12 @@ def _swapped(x: Expr) -> Expr:
     return ops.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
 
-def _cholesky(node: Node, x: Expr, upper: bool) -> Expr:
+def _cholesky(node: Node, x: Expr, upper: bool) -> tuple[Expr, Expr]:
+    """Return the triangular factor and the failures (see `cholesky_kernel`)."""
     kernel = cholesky_kernel(node.kernel_name("cholesky"), [x.tensor_type], is_lower=not upper)
-    return node.call_kernel(kernel, [node.emit(x)], [x.tensor_type])
-
-
-def _first_failure(node: Node, failed: Expr) -> Expr:
-    """Return the position, counted from 1, of the first true element of the last axis, or 0 if there is none."""
-    flags = node.emit(ops.cast(failed, to="i64"))
-    if shape_of(flags)[-1] == 0:
-        return node.full(0, shape_of(flags)[:-1], I32)
-    found = ops.add(ops.argmax(flags, axis=-1), 1)
-    return node.cast(node.emit(ops.multiply(found, ops.max(flags, axes=(-1,)))), I32)
+    types = [x.tensor_type, TensorType(I64, shape_of(x)[:-2])]
+    factor, failures = node.call_kernel(kernel, [node.emit(x)], types)
+    return factor, failures
 
 
 def _diagonal_of(node: Node, x: Expr) -> Expr:
@@ -53,21 +47,24 @@ def _diagonal_of(node: Node, x: Expr) -> Expr:
 
 
 def _singular(node: Node, lu: Expr) -> Expr:
-    """Return the position of the first pivot that is 0, or 0 if there is none."""
-    return _first_failure(node, ops.equal(_diagonal_of(node, lu), 0))
+    """Return the position, counted from 1, of the first pivot that is 0, or 0 if there is none."""
+    flags = node.emit(ops.cast(ops.equal(_diagonal_of(node, lu), 0), to="i64"))
+    if shape_of(flags)[-1] == 0:
+        return node.full(0, shape_of(flags)[:-1], I32)
+    found = ops.add(ops.argmax(flags, axis=-1), 1)
+    return node.cast(node.emit(ops.multiply(found, ops.max(flags, axes=(-1,)))), I32)
 
 
 @converts("linalg_cholesky_ex")
 def _cholesky_ex(node: Node, self: Expr, *, upper: bool = False, check_errors: bool = False) -> tuple[Expr, Expr]:
     """Returns NaN if the matrix is not positive definite."""
-    result = node.emit(_cholesky(node, self, upper))
-    values = _diagonal_of(node, result)
-    return result, _first_failure(node, ops.logical_not(ops.greater(values, 0)))
+    factor, failures = _cholesky(node, self, upper)
+    return factor, node.cast(node.emit(failures), I32)
 
 
 @converts("cholesky", "linalg_cholesky")
 def _cholesky_of(node: Node, self: Expr, upper: bool = False) -> Expr:
-    return _cholesky(node, self, upper)
+    return _cholesky(node, self, upper)[0]
 
 
 def solved_triangular(
