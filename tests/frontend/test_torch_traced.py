@@ -19,6 +19,9 @@ from relvm.frontend.torch import from_torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: from_torch is NOT tested (docs/testing.md)")
 
 
+AUTO = torch.export.Dim.AUTO
+
+
 def run(module: Any, *args: Any) -> list[np.ndarray]:
     machine = vm.VirtualMachine(vm.build(module, target="bytecode"))
     result = machine["main"](*[arg.numpy() for arg in args])
@@ -367,6 +370,26 @@ def test_images_of_bytes_are_resampled_as_in_eager_mode(mode: str, antialias: bo
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_any_size_are_resampled_as_in_eager_mode(mode: str, antialias: bool, dtype: Any) -> None:
+    def resampled(x: Any) -> tuple[Any, ...]:
+        resize = partial(torch.nn.functional.interpolate, x, mode=mode, antialias=antialias)
+        return resize((5, 9)), resize((8, 7), align_corners=True), resize(scale_factor=(0.5, 1.7))
+
+    def image(height: int, width: int) -> Any:
+        return torch.randint(0, 256, (1, 2, height, width)).to(dtype)
+
+    model = from_torch(resampled, (image(12, 16),), dynamic_shapes=({2: AUTO, 3: AUTO},))
+    for x in (image(12, 16), image(6, 40), image(4, 5), image(38, 9)):  # these grow, shrink and keep their size
+        for found, expected in zip(run(model, x), resampled(x), strict=True):
+            if dtype == torch.uint8:
+                np.testing.assert_array_equal(found, expected)
+            else:
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
 def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
     torchvision = pytest.importorskip("torchvision")
@@ -485,6 +508,27 @@ def test_composite_operators(name: str) -> None:
     for decompose in (True, False):
         for found, wanted in zip(run(from_torch(program, decompose=decompose), x), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("decompose", [False, True])
+def test_inverse_short_time_transforms(decompose: bool) -> None:
+    def signals(half: Any, whole: Any) -> tuple[Any, ...]:
+        half, whole = torch.view_as_complex(half), torch.view_as_complex(whole)
+        return (
+            torch.istft(half, 16, window=_WINDOW),
+            torch.istft(half, 16, window=_WINDOW, length=60),  # ends with zeros
+            torch.istft(half[0], 16, 5, 10, _WINDOW[3:13], normalized=True, length=17),
+            torch.istft(whole, 16, center=False, onesided=False),
+            torch.view_as_real(torch.istft(whole, 16, 8, window=_WINDOW, onesided=False, return_complex=True)),
+        )
+
+    spectra = [(torch.randn(2, 9, frames, 2), torch.randn(2, 16, frames, 2)) for frames in (6, 9)]
+    dynamic = {"args": ({2: AUTO}, {2: AUTO})}
+    program = torch.export.export(_Function(signals), spectra[0], dynamic_shapes=dynamic, strict=False)
+    model = from_torch(program, decompose=decompose)
+    for each in spectra:
+        for found, expected in zip(run(model, *each), signals(*each), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_products_of_complex_numbers() -> None:
