@@ -390,6 +390,30 @@ def test_images_of_any_size_are_resampled_as_in_eager_mode(mode: str, antialias:
                 np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "window", "options"),
+    [  # stride, padding, dilation, whether the convolution is transposed, output padding, groups
+        ((3, 8), (4, 3, 3), ([1], [0], [1], False, [0], 1)),
+        ((6, 8, 9), (4, 3, 3, 2), ([2, 3], [1, 0], [2, 1], False, [0, 0], 2)),
+        ((4, 6, 5), (4, 1, 3, 3), ([1, 1], [1, 1], [1, 1], False, [0, 0], 4)),
+        ((3, 5, 6, 7), (4, 3, 2, 2, 3), ([1, 2, 1], [1, 0, 1], [1, 1, 1], False, [0, 0, 0], 1)),
+        ((4, 5, 6), (4, 3, 3, 2), ([1, 2], [1, 0], [2, 3], True, [1, 2], 2)),
+    ],
+)
+def test_gradients_of_convolutions(sizes: Any, window: Any, options: Any) -> None:
+    def gradients(gradient: Any, x: Any, w: Any) -> tuple[Any, ...]:
+        return torch.ops.aten.convolution_backward(gradient, x, w, [gradient.shape[1]], *options, [True] * 3)
+
+    w = torch.randn(window)
+    images = [torch.randn(batch, sizes[0], *(size + batch for size in sizes[1:])) for batch in (2, 4)]
+    calls = [(torch.randn(torch.ops.aten.convolution(x, w, None, *options).shape), x, w) for x in images]
+    dynamic = dict.fromkeys((0, *range(2, len(window))), AUTO)
+    model = from_torch(gradients, calls[0], dynamic_shapes=(dynamic, dynamic, None))
+    for call in calls:
+        for found, expected in zip(run(model, *call), gradients(*call), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
 def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
     torchvision = pytest.importorskip("torchvision")

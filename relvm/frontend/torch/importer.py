@@ -639,7 +639,7 @@ class Importer(SizeContext):
     def _define(self, node: GraphNode, graph: Graph, scope: _Scope, target: str, results: tuple[Any, ...]) -> None:
         """Define the results of a node."""
         outputs = [(kind, name) for output in node.outputs for kind, name in _flat_outputs(output)]
-        if len(outputs) > len(results):
+        if any(kind != "as_none" for kind, _ in outputs[len(results) :]):
             raise RelvmUnsupportedError(f"result {len(results)} is not supported")
         kind_of_view = view_kind(target)
         for (kind, name), value in zip(outputs, results, strict=False):
@@ -899,12 +899,12 @@ def _flat_outputs(output: Argument) -> list[tuple[str, str]]:
     if kind in _SCALARS:
         return [(kind, content["as_name"])] if "as_name" in content else []
     if kind == "as_none":
-        return []
+        return [(kind, "")]
     return [("as_tensor", name) for name in tensor_names(output)]
 
 
 def _output_names(output: Argument) -> list[str]:
-    return [name for _, name in _flat_outputs(output)]
+    return [name for kind, name in _flat_outputs(output) if kind != "as_none"]
 
 
 def _name_of(argument: Argument) -> str | None:
