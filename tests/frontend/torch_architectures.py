@@ -382,7 +382,7 @@ ARCHITECTURES: dict[str, Architecture] = {
             "backbone_config": {"model_type": "rt_detr_resnet", **_CONVOLUTIONS, "layer_type": "basic"}
             | {"out_features": ["stage2", "stage3", "stage4"]},
             **{"encoder_in_channels": [16, 24, 32], "encoder_hidden_dim": 32, "decoder_in_channels": [32, 32, 32]},
-            **{"num_denoising": 0},
+            **{"num_denoising": 0, "initializer_range": 0.3},  # large enough that scores of queries differ
         },
     ),
     "MaskFormerForInstanceSegmentation": Architecture(
