@@ -414,6 +414,30 @@ def test_gradients_of_convolutions(sizes: Any, window: Any, options: Any) -> Non
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("ceil", [False, True])
+def test_gradients_of_pooling(ceil: bool) -> None:
+    aten = torch.ops.aten
+
+    def gradients(x: Any, y: Any, small: Any) -> tuple[Any, ...]:
+        options = (3, 2), (2, 2), (1, 0)
+        indices = aten.max_pool2d_with_indices(x, *options, [1, 1], ceil)[1]
+        return (
+            aten.max_pool2d_with_indices_backward(y, x, *options, [1, 1], ceil, indices),
+            *(aten.avg_pool2d_backward(y, x, *options, ceil, padded, None) for padded in (False, True)),
+            aten.avg_pool2d_backward(y, x, *options, ceil, False, 5),
+            aten._adaptive_avg_pool2d_backward(small, x),
+        )
+
+    images = torch.randn(2, 3, 9, 11), torch.randn(3, 3, 12, 7)
+    pooled = [torch.nn.functional.avg_pool2d(x, (3, 2), 2, (1, 0), ceil) for x in images]
+    calls = [(x, torch.randn(y.shape), torch.randn(*x.shape[:2], 4, 5)) for x, y in zip(images, pooled, strict=True)]
+    dynamic = dict.fromkeys((0, 2, 3), AUTO)
+    model = from_torch(gradients, calls[0], dynamic_shapes=(dynamic, dynamic, {0: AUTO}))
+    for call in calls:
+        for found, expected in zip(run(model, *call), gradients(*call), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
 def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
     torchvision = pytest.importorskip("torchvision")
@@ -513,6 +537,7 @@ _COMPOSITES: dict[str, Callable[[Any], Any]] = {
         for dim, keep in ((None, False), (None, True), (0, False), (1, True))
     ],
     "quantile of a number": lambda x: (x.quantile(0.35), x[0, 0].quantile(_SHARES), x.nanquantile(0.9, dim=0)),
+    "truth": lambda x: (torch.ops.aten._is_all_true(x < 9), torch.ops.aten._is_any_true(x > 9)),
     "stft": lambda x: torch.view_as_real(torch.stft(x.reshape(2, -1), 16, 4, window=_WINDOW, return_complex=True)),
     "stft of windows": lambda x: torch.stft(
         x.reshape(-1), 16, 5, 10, _WINDOW[:10], False, normalized=True, onesided=False, return_complex=True

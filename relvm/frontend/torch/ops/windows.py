@@ -271,6 +271,88 @@ _unpool(2, "max_unpool2d")
 _unpool(3, "max_unpool3d")
 
 
+# ---- gradients of pooling ----
+
+
+@converts("max_pool2d_with_indices_backward")
+def _max_pool_backward(
+    node: Node,
+    grad_output: Expr,
+    self: Expr,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: Expr,
+) -> Expr:
+    gradient, added = _with_batch(node, node.wide(grad_output), 2)
+    at, _ = _with_batch(node, indices, 2)
+    x, _ = _with_batch(node, self, 2)
+    batch, channels, *sizes = shape_of(x)
+    rows = (batch, channels, product(shape_of(gradient)[2:]))
+    zeros = node.full(0, (batch, channels, product(sizes)), gradient.known_element_type)
+    places, values = node.reshaped(at, rows), node.reshaped(gradient, rows)
+    found = node.emit(ops.scatter_elements(zeros, places, values, axis=2, reduction="add"))
+    return _without_batch(node, node.reshaped(found, shape_of(x)), added)
+
+
+@converts("avg_pool2d_backward")
+def _average_pool_backward(
+    node: Node,
+    grad_output: Expr,
+    self: Expr,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Expr:
+    gradient, added = _with_batch(node, node.wide(grad_output), 2)
+    x, _ = _with_batch(node, self, 2)
+    shape, dtype = shape_of(x), gradient.known_element_type
+    windows = _Windows(shape, kernel_size, stride, padding, 1, ceil_mode, 2)
+    counts = shape_of(gradient)[2:]
+    if divisor_override is not None:
+        divisor = node.number(divisor_override, dtype)
+    else:  # the number of elements in each window: of the image, and of its padding if that counts
+        border = windows.before if count_include_pad else (0, 0)
+        ones = node.full(1, (1, 1, *(size + 2 * pad for size, pad in zip(shape[2:], border, strict=True))), dtype)
+        rest = [pad - own for pad, own in zip(windows.before, border, strict=True)]
+        pads = (*rest, *(pad + more for pad, more in zip(rest, windows.extra, strict=True)))
+        kernel = node.full(1, (1, 1, *windows.kernel), dtype)
+        divisor = node.emit(windows.cut(node, ops.conv(ones, kernel, strides=windows.strides, pads=pads)))
+    share = node.emit(ops.divide(gradient, divisor))
+    columns = node.broadcast(node.reshaped(share, (*shape[:2], 1, 1, *counts)), (*shape[:2], *windows.kernel, *counts))
+    result = ops.col2im(columns, Shape(shape), strides=windows.strides, pads=windows.before)
+    return _without_batch(node, result, added)
+
+
+@converts("_adaptive_avg_pool2d_backward")
+def _adaptive_average_backward(node: Node, grad_output: Expr, self: Expr) -> Expr:
+    """Multiplies by a matrix along each axis: the mean over adaptive windows is a product of such matrices."""
+    found = node.emit(node.wide(grad_output))
+    (height, width), (rows, columns) = shape_of(self)[-2:], shape_of(found)[-2:]
+    left = _adaptive_weights(node, height, rows, found.known_element_type)
+    right = _adaptive_weights(node, width, columns, found.known_element_type)
+    found = node.emit(ops.matmul(left, found, transpose_a=True))
+    return ops.matmul(found, right)
+
+
+def _adaptive_weights(node: Node, size: AnyDim, count: AnyDim, dtype: DType) -> Expr:
+    """Return the factors of the mean over adaptive windows along an axis, of shape (count, size)."""
+    number, length = node.number(count, I64), node.number(size, I64)
+    window = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
+    start = node.emit(ops.divide(ops.multiply(window, length), number))
+    after = ops.add(ops.multiply(ops.add(window, 1), length), ops.subtract(number, 1))
+    end = node.emit(ops.divide(after, number))
+    at = node.emit(ops.iota(Shape((size,))))
+    is_inside = ops.logical_and(ops.greater_equal(at, start), ops.less(at, end))
+    share = ops.divide(1.0, node.cast(node.emit(ops.subtract(end, start)), dtype))
+    return node.emit(ops.where(is_inside, share, 0.0))
+
+
 @converts("im2col")
 def _im2col(node: Node, self: Expr, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
     x, added = _with_batch(node, self, 2)
