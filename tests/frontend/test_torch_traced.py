@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmIndexError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.frontend.torch import from_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: from_torch is NOT tested (docs/testing.md)")
@@ -578,6 +585,18 @@ def test_inverse_short_time_transforms(decompose: bool) -> None:
     for each in spectra:
         for found, expected in zip(run(model, *each), signals(*each), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_assertions_on_elements() -> None:
+    def checked(x: Any) -> Any:
+        torch._check_tensor_all(x > 0)
+        return x + 1
+
+    program = torch.export.export(_Function(checked), (torch.ones(3),), strict=False)
+    model = from_torch(program)
+    np.testing.assert_array_equal(run(model, torch.ones(3))[0], np.full(3, 2, np.float32))
+    with pytest.raises(RelvmError):
+        run(model, torch.tensor([1.0, -1.0, 1.0]))
 
 
 def test_products_of_complex_numbers() -> None:
