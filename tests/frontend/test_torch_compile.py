@@ -99,6 +99,27 @@ def test_derivatives_of_composite_operators(function: Any) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_derivatives_of_convolutions() -> None:
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, stride=2, padding=1), torch.nn.SiLU(), torch.nn.ConvTranspose2d(4, 2, 4, 2, 1)
+    )
+    parameters = dict(net.named_parameters())
+
+    def loss(parameters: Any, x: Any) -> Any:
+        return torch.func.functional_call(net, parameters, x).square().sum()
+
+    def of_parameters(x: Any) -> Any:  # the first convolution has no gradient of x: its first result is None
+        return torch.func.grad(loss)(parameters, x)
+
+    def of_image(x: Any) -> Any:
+        return torch.func.grad(loss, argnums=1)(parameters, x)
+
+    with torch.no_grad():
+        for function in (of_parameters, of_image):
+            for x in (torch.randn(2, 3, 8, 6), torch.randn(3, 3, 10, 6)):
+                torch.testing.assert_close(compiled(function)(x), function(x), rtol=1e-4, atol=1e-4)
+
+
 def test_a_node_that_pytorch_cannot_serialize_is_named_with_its_line() -> None:
     from relvm.frontend.torch.graph_module import program_of_graph
 

@@ -13,10 +13,20 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmIndexError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.frontend.torch import from_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: from_torch is NOT tested (docs/testing.md)")
+
+
+AUTO = torch.export.Dim.AUTO
 
 
 def run(module: Any, *args: Any) -> list[np.ndarray]:
@@ -367,6 +377,74 @@ def test_images_of_bytes_are_resampled_as_in_eager_mode(mode: str, antialias: bo
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_any_size_are_resampled_as_in_eager_mode(mode: str, antialias: bool, dtype: Any) -> None:
+    def resampled(x: Any) -> tuple[Any, ...]:
+        resize = partial(torch.nn.functional.interpolate, x, mode=mode, antialias=antialias)
+        return resize((5, 9)), resize((8, 7), align_corners=True), resize(scale_factor=(0.5, 1.7))
+
+    def image(height: int, width: int) -> Any:
+        return torch.randint(0, 256, (1, 2, height, width)).to(dtype)
+
+    model = from_torch(resampled, (image(12, 16),), dynamic_shapes=({2: AUTO, 3: AUTO},))
+    for x in (image(12, 16), image(6, 40), image(4, 5), image(38, 9)):  # these grow, shrink and keep their size
+        for found, expected in zip(run(model, x), resampled(x), strict=True):
+            if dtype == torch.uint8:
+                np.testing.assert_array_equal(found, expected)
+            else:
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "window", "options"),
+    [  # stride, padding, dilation, whether the convolution is transposed, output padding, groups
+        ((3, 8), (4, 3, 3), ([1], [0], [1], False, [0], 1)),
+        ((6, 8, 9), (4, 3, 3, 2), ([2, 3], [1, 0], [2, 1], False, [0, 0], 2)),
+        ((4, 6, 5), (4, 1, 3, 3), ([1, 1], [1, 1], [1, 1], False, [0, 0], 4)),
+        ((3, 5, 6, 7), (4, 3, 2, 2, 3), ([1, 2, 1], [1, 0, 1], [1, 1, 1], False, [0, 0, 0], 1)),
+        ((4, 5, 6), (4, 3, 3, 2), ([1, 2], [1, 0], [2, 3], True, [1, 2], 2)),
+    ],
+)
+def test_gradients_of_convolutions(sizes: Any, window: Any, options: Any) -> None:
+    def gradients(gradient: Any, x: Any, w: Any) -> tuple[Any, ...]:
+        return torch.ops.aten.convolution_backward(gradient, x, w, [gradient.shape[1]], *options, [True] * 3)
+
+    w = torch.randn(window)
+    images = [torch.randn(batch, sizes[0], *(size + batch for size in sizes[1:])) for batch in (2, 4)]
+    calls = [(torch.randn(torch.ops.aten.convolution(x, w, None, *options).shape), x, w) for x in images]
+    dynamic = dict.fromkeys((0, *range(2, len(window))), AUTO)
+    model = from_torch(gradients, calls[0], dynamic_shapes=(dynamic, dynamic, None))
+    for call in calls:
+        for found, expected in zip(run(model, *call), gradients(*call), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("ceil", [False, True])
+def test_gradients_of_pooling(ceil: bool) -> None:
+    aten = torch.ops.aten
+
+    def gradients(x: Any, y: Any, small: Any) -> tuple[Any, ...]:
+        options = (3, 2), (2, 2), (1, 0)
+        indices = aten.max_pool2d_with_indices(x, *options, [1, 1], ceil)[1]
+        return (
+            aten.max_pool2d_with_indices_backward(y, x, *options, [1, 1], ceil, indices),
+            *(aten.avg_pool2d_backward(y, x, *options, ceil, padded, None) for padded in (False, True)),
+            aten.avg_pool2d_backward(y, x, *options, ceil, False, 5),
+            aten._adaptive_avg_pool2d_backward(small, x),
+        )
+
+    images = torch.randn(2, 3, 9, 11), torch.randn(3, 3, 12, 7)
+    pooled = [torch.nn.functional.avg_pool2d(x, (3, 2), 2, (1, 0), ceil) for x in images]
+    calls = [(x, torch.randn(y.shape), torch.randn(*x.shape[:2], 4, 5)) for x, y in zip(images, pooled, strict=True)]
+    dynamic = dict.fromkeys((0, 2, 3), AUTO)
+    model = from_torch(gradients, calls[0], dynamic_shapes=(dynamic, dynamic, {0: AUTO}))
+    for call in calls:
+        for found, expected in zip(run(model, *call), gradients(*call), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("groups", "offset_groups", "stride"), [(1, 2, 1), (2, 1, 2)])
 def test_deformable_convolutions(groups: int, offset_groups: int, stride: int) -> None:
     torchvision = pytest.importorskip("torchvision")
@@ -466,6 +544,7 @@ _COMPOSITES: dict[str, Callable[[Any], Any]] = {
         for dim, keep in ((None, False), (None, True), (0, False), (1, True))
     ],
     "quantile of a number": lambda x: (x.quantile(0.35), x[0, 0].quantile(_SHARES), x.nanquantile(0.9, dim=0)),
+    "truth": lambda x: (torch.ops.aten._is_all_true(x < 9), torch.ops.aten._is_any_true(x > 9)),
     "stft": lambda x: torch.view_as_real(torch.stft(x.reshape(2, -1), 16, 4, window=_WINDOW, return_complex=True)),
     "stft of windows": lambda x: torch.stft(
         x.reshape(-1), 16, 5, 10, _WINDOW[:10], False, normalized=True, onesided=False, return_complex=True
@@ -485,6 +564,39 @@ def test_composite_operators(name: str) -> None:
     for decompose in (True, False):
         for found, wanted in zip(run(from_torch(program, decompose=decompose), x), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("decompose", [False, True])
+def test_inverse_short_time_transforms(decompose: bool) -> None:
+    def signals(half: Any, whole: Any) -> tuple[Any, ...]:
+        half, whole = torch.view_as_complex(half), torch.view_as_complex(whole)
+        return (
+            torch.istft(half, 16, window=_WINDOW),
+            torch.istft(half, 16, window=_WINDOW, length=60),  # ends with zeros
+            torch.istft(half[0], 16, 5, 10, _WINDOW[3:13], normalized=True, length=17),
+            torch.istft(whole, 16, center=False, onesided=False),
+            torch.view_as_real(torch.istft(whole, 16, 8, window=_WINDOW, onesided=False, return_complex=True)),
+        )
+
+    spectra = [(torch.randn(2, 9, frames, 2), torch.randn(2, 16, frames, 2)) for frames in (6, 9)]
+    dynamic = {"args": ({2: AUTO}, {2: AUTO})}
+    program = torch.export.export(_Function(signals), spectra[0], dynamic_shapes=dynamic, strict=False)
+    model = from_torch(program, decompose=decompose)
+    for each in spectra:
+        for found, expected in zip(run(model, *each), signals(*each), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_assertions_on_elements() -> None:
+    def checked(x: Any) -> Any:
+        torch._check_tensor_all(x > 0)
+        return x + 1
+
+    program = torch.export.export(_Function(checked), (torch.ones(3),), strict=False)
+    model = from_torch(program)
+    np.testing.assert_array_equal(run(model, torch.ones(3))[0], np.full(3, 2, np.float32))
+    with pytest.raises(RelvmError):
+        run(model, torch.tensor([1.0, -1.0, 1.0]))
 
 
 def test_products_of_complex_numbers() -> None:

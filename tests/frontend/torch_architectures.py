@@ -139,6 +139,25 @@ def _spectrogram(sizes: Sizes) -> dict[str, Input]:
     return {"input_values": (torch.randn(sizes["batch"], 40, 32), {0: "batch"})}
 
 
+def _mel_frames(sizes: Sizes) -> dict[str, Input]:
+    return {"spectrogram": (torch.randn(sizes["batch"], sizes["length"], 16), {0: "batch", 1: "length"})}
+
+
+def _fused_mel(sizes: Sizes) -> dict[str, Input]:
+    longer = torch.zeros(sizes["batch"], 1, dtype=torch.bool)
+    mel = torch.randn(sizes["batch"], 1, 64, 16)
+    return {"input_features": (mel, {0: "batch"}), "is_longer": (longer, {0: "batch"})}
+
+
+def _patches(sizes: Sizes) -> dict[str, Input]:
+    batch, axes = sizes["batch"], {0: "batch"}
+    return {
+        "pixel_values": (torch.randn(batch, 16, 192), axes),
+        "pixel_attention_mask": (torch.ones(batch, 16, dtype=torch.int32), axes),
+        "spatial_shapes": (torch.tensor([[4, 4]] * batch), axes),
+    }
+
+
 def _past_values(sizes: Sizes) -> dict[str, Input]:
     return {"past_values": (torch.randn(sizes["batch"], 32, 2), {0: "batch"})}
 
@@ -307,6 +326,17 @@ ARCHITECTURES: dict[str, Architecture] = {
         _NO_CACHE,
     ),
     **{name: Architecture(name, _image(32), _VISION | own) for name, own in _IMAGES.items()},
+    "DepthAnythingForDepthEstimation": Architecture(
+        "DepthAnythingForDepthEstimation",
+        _image(28),
+        {
+            "backbone_config": {"model_type": "dinov2", **_VISION, "image_size": 28, "patch_size": 7}
+            | {"out_features": ["stage1", "stage2"], "reshape_hidden_states": False},
+            **{"patch_size": 7, "reassemble_hidden_size": 32, "reassemble_factors": [1, 0.5]},
+            **{"neck_hidden_sizes": [8, 16], "fusion_hidden_size": 8, "head_hidden_size": 8},
+        },
+    ),
+    "Siglip2VisionModel": Architecture("Siglip2VisionModel", _patches, _VISION | {"num_patches": 16}),
     "SwinModel": Architecture(
         "SwinModel",
         _image(32),
@@ -382,7 +412,7 @@ ARCHITECTURES: dict[str, Architecture] = {
             "backbone_config": {"model_type": "rt_detr_resnet", **_CONVOLUTIONS, "layer_type": "basic"}
             | {"out_features": ["stage2", "stage3", "stage4"]},
             **{"encoder_in_channels": [16, 24, 32], "encoder_hidden_dim": 32, "decoder_in_channels": [32, 32, 32]},
-            **{"num_denoising": 0},
+            **{"num_denoising": 0, "initializer_range": 0.3},  # large enough that scores of queries differ
         },
     ),
     "MaskFormerForInstanceSegmentation": Architecture(
@@ -443,6 +473,19 @@ ARCHITECTURES: dict[str, Architecture] = {
         _mel_and_text(16, 40),
         _SEQ2SEQ | {"num_mel_bins": 16, "max_source_positions": 20, "max_target_positions": 40},
         _NO_CACHE,
+    ),
+    "SpeechT5HifiGan": Architecture(
+        "SpeechT5HifiGan",
+        _mel_frames,
+        {"model_in_dim": 16, "upsample_initial_channel": 32, "upsample_rates": [4, 4], "upsample_kernel_sizes": [8, 8]}
+        | {"resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3, 5]]},
+    ),
+    "ClapAudioModel": Architecture(
+        "ClapAudioModel",
+        _fused_mel,
+        {"spec_size": 64, "num_mel_bins": 16, "patch_size": 4, "patch_stride": [4, 4], "window_size": 4}
+        | {"depths": [1, 1], "num_attention_heads": [2, 2], "patch_embeds_hidden_size": 16, "hidden_size": 32}
+        | {"num_hidden_layers": 2, "enable_fusion": False, "projection_dim": 16},
     ),
     "PatchTSTModel": Architecture(
         "PatchTSTModel",

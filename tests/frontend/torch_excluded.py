@@ -5,6 +5,9 @@ OTHERWISE = {
     r"(new_)?empty(_like|_permuted|_strided)? .*": "the elements of an uninitialized tensor are not defined",
     r"(argsort|sort|topk|kthvalue|msort) (bool|int64) .*": "the order of equal elements is not defined",
     r"broadcast_shapes float32 0": "run_decompositions() of PyTorch fails for a program without results",
+    r"detection\.(fasterrcnn|maskrcnn|retinanet).* torch\.compile": (
+        "with random weights, scores of boxes differ by less than rounding errors, so that their order is not defined"
+    ),
     r"masked_select .*": "PyTorch exports an assertion that is false for masks that are broadcast",
 }
 

@@ -45,6 +45,7 @@ logging.disable(logging.WARNING)
 Sample = tuple[
     str, Callable[..., Any], tuple[Any, ...], dict[str, Any], Any
 ]  # name, model, args, kwargs, dynamic sizes
+Row = tuple[str, str, str]  # the name of a sample, its outcome, and the message
 
 
 def main() -> int:
@@ -57,19 +58,18 @@ def main() -> int:
     parser.add_argument("--target", default="bytecode", help="how kernels are built; bytecode needs no C compiler")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--training-ir", action="store_true", help="import programs without run_decompositions()")
-    parser.add_argument("--json", action="store_true", help="print one line for each sample")
+    parser.add_argument("--json", action="store_true", help="print one line for each sample, when it has run")
     options = parser.parse_args()
     count = options.processes
-    run = partial(
-        _run_part, options.suite, options.pattern, options.samples, options.exec_mode, options.target,
-        not options.training_ir, count,
-    )  # fmt: skip
+    rows: Callable[[int, int], Iterator[Row]] = partial(_rows_of_architectures, options.pattern)
+    if options.suite != "architectures":
+        how = {"exec_mode": options.exec_mode, "target": options.target, "decompose": not options.training_ir}
+        rows = partial(_rows_of_samples, options.suite, options.pattern, options.samples, how)
+    run = partial(_run_part, rows, options.json, count)
     with ProcessPoolExecutor(count) as pool:
         found = [row for part in pool.map(run, range(count)) for row in part]
     for name, kind, message in sorted(found):
-        if options.json:
-            print(json.dumps([name, kind, message]))
-        elif kind in ("wrong", "failed"):
+        if not options.json and kind in ("wrong", "failed"):
             print(f"{kind}: {name}: {message}")
     counts = Counter(kind for _, kind, _ in found)
     total = sum(counts.values()) - counts["not exported"]
@@ -78,30 +78,38 @@ def main() -> int:
     return 1 if counts["wrong"] or counts["failed"] else 0
 
 
-def _run_part(
-    suite: str, pattern: str, most: int, exec_mode: str, target: str, decompose: bool, parts: int, part: int
-) -> list[tuple[str, str, str]]:
+def _run_part(rows: Callable[[int, int], Iterator[Row]], lines: bool, parts: int, part: int) -> list[Row]:
+    """Return the rows of a part of a suite.   lines: whether to print each row."""
     import torch
 
     torch.set_num_threads(1)
     found = []
-    if suite == "architectures":
-        from frontend.torch_architectures import ARCHITECTURES
+    for row in rows(parts, part):
+        found.append(row)
+        if lines:
+            print(json.dumps(row), flush=True)
+    return found
 
-        names = [name for name in ARCHITECTURES if re.search(pattern, name)]
-        return [row for name in names[part::parts] for row in architecture_outcomes(name)]
+
+def _rows_of_architectures(pattern: str, parts: int, part: int) -> Iterator[Row]:
+    from frontend.torch_architectures import ARCHITECTURES
+
+    names = [name for name in ARCHITECTURES if re.search(pattern, name)]
+    for name in names[part::parts]:
+        yield from architecture_outcomes(name)
+
+
+def _rows_of_samples(suite: str, pattern: str, most: int, how: dict[str, Any], parts: int, part: int) -> Iterator[Row]:
     for number, (name, make) in enumerate(SUITES[suite](pattern)):
         if number % parts != part:
             continue
         try:
             samples = list(make(most))
         except Exception as error:
-            found.append((name, "not exported", f"no samples: {type(error).__name__}: {error}"))
+            yield name, "not exported", f"no samples: {type(error).__name__}: {error}"
             continue
-        found += [
-            (sample[0], *outcome(sample, exec_mode=exec_mode, target=target, decompose=decompose)) for sample in samples
-        ]
-    return found
+        for sample in samples:
+            yield sample[0], *outcome(sample, **how)
 
 
 def outcome(sample: Sample, *, exec_mode: str, target: str, decompose: bool) -> tuple[str, str]:
@@ -126,21 +134,29 @@ def outcome(sample: Sample, *, exec_mode: str, target: str, decompose: bool) -> 
         torch.export.save(program, _Nowhere())
     except Exception as error:
         return "not exported", f"{type(error).__name__}: {error}"
-    excluded = next((why for pattern, why in OTHERWISE.items() if re.fullmatch(pattern, name)), None)
-    if excluded is not None:
-        return "excluded", excluded
+    if _reason_for_exclusion(name):
+        return "excluded", _reason_for_exclusion(name)
     try:
         module = from_torch(program, decompose=decompose)
         arrays = [_array(leaf) for leaf in leaves]
         machine = vm.VirtualMachine(vm.build(module, exec_mode, target))
         results = _leaves(machine["main"](*arrays))
     except RelvmUnsupportedError as error:
-        is_expected = any(re.search(pattern, str(error)) for pattern in REFUSED)
-        return ("refused" if is_expected else "failed"), str(error)
+        return _outcome_of_refusal(str(error))
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"
     message = difference(results[: len(expected)], expected)
     return ("wrong", message) if message else ("right", "")
+
+
+def _reason_for_exclusion(name: str) -> str:
+    """Return why the results of a sample are not compared, or "" if they are."""
+    return next((why for pattern, why in OTHERWISE.items() if re.fullmatch(pattern, name)), "")
+
+
+def _outcome_of_refusal(message: str) -> tuple[str, str]:
+    """Return the outcome of a sample that raises RelvmUnsupportedError."""
+    return ("refused" if any(re.search(pattern, message) for pattern in REFUSED) else "failed"), message
 
 
 # Loads a .pt2 file without PyTorch, and runs it with the inputs of each size.
@@ -159,7 +175,7 @@ for number in (0, 1):
 """
 
 
-def architecture_outcomes(name: str) -> list[tuple[str, str, str]]:
+def architecture_outcomes(name: str) -> list[Row]:
     """Return the names, the outcomes and the messages of the two samples of an architecture."""
     import torch
     from frontend.torch_architectures import ARCHITECTURES
@@ -175,9 +191,15 @@ def architecture_outcomes(name: str) -> list[tuple[str, str, str]]:
                 expected.append(list(model(*each)))
         except ImportError as error:
             return [(name, "not exported", str(error))]
+        dynamic = architecture.example(0)[1]
+        samples = {
+            f"{name} file": partial(_outcome_of_file, model, args, dynamic, expected),
+            f"{name} torch.compile": partial(_outcome_of_compile, model, args, dynamic["args"], expected),
+        }
+        excluded = {sample: _reason_for_exclusion(sample) for sample in samples}
         return [
-            (f"{name} file", *_outcome_of_file(model, args, architecture.example(0)[1], expected)),
-            (f"{name} torch.compile", *_outcome_of_compile(model, args, architecture.example(0)[1]["args"], expected)),
+            (sample, *(("excluded", excluded[sample]) if excluded[sample] else run()))
+            for sample, run in samples.items()
         ]
 
 
@@ -195,7 +217,8 @@ def _outcome_of_file(model: Any, args: list[Any], dynamic: Any, expected: list[l
         command = [sys.executable, "-P", "-c", _WITHOUT_TORCH, folder]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
-            return "failed", done.stderr[-2000:]
+            refusal = done.stderr.rpartition("relvm.errors.RelvmUnsupportedError: ")
+            return _outcome_of_refusal(refusal[2]) if refusal[1] else ("failed", done.stderr[-2000:])
         for number, each in enumerate(expected):
             found = np.load(f"{folder}/out{number}.npz")
             message = difference([found[f"y{i}"] for i in range(len(found.files))][: len(each)], each)
@@ -218,6 +241,8 @@ def _outcome_of_compile(model: Any, args: list[Any], axes: Any, expected: list[l
             found = compiled(*each)
         except Exception as error:
             cause = getattr(error, "inner_exception", error)
+            if isinstance(cause, RelvmUnsupportedError):
+                return _outcome_of_refusal(str(cause))
             return "failed", f"{type(cause).__name__}: {cause}"
         message = difference([_array(x) for x in found], expected[number])
         if message:

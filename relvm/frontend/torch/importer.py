@@ -54,11 +54,11 @@ from relvm.frontend.torch.registry import (
     view_kind,
 )
 from relvm.frontend.torch.scalar_values import ScalarValue, call_function
-from relvm.frontend.torch.size_expressions import as_size, parse_expression, symbols_of
+from relvm.frontend.torch.size_expressions import Call, as_size, parse_expression, symbols_of
 from relvm.frontend.torch.sizes import SizeContext, identifier, seems_one
 from relvm.frontend.weights import Weights, as_constant, read_weights
-from relvm.ir.dtypes import I64
-from relvm.ir.expr import Constant, DimValue, Expr, Module, Prim, Shape, Tuple, constant, prim
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.expr import Constant, DimValue, Expr, Module, Prim, PrimCall, Shape, Tuple, constant, prim
 from relvm.ir.symbolic import AnyDim, Dim, as_var, dim_vars
 from relvm.ir.types import PrimType, TensorType, Type
 
@@ -417,13 +417,23 @@ class Importer(SizeContext):
             self.sizes = before
 
     def _bind_scalar(self, graph: Graph, kind: str, name: str, value: Any) -> None:
-        """If the expression of an integer is a symbol without a value, assign `value` to the symbol."""
-        if kind == "as_sym_int" and isinstance(value, int | Dim) and name in graph.sym_ints:
-            content = graph.sym_ints[name].get("as_expr")
-            if isinstance(content, dict):
-                call = parse_expression(content["expr_str"])
-                if call.name == "Symbol" and symbols_of(call)[0] not in self.sizes:
-                    self.sizes[symbols_of(call)[0]] = value
+        """Assign a value to the symbol in the expression of a scalar, if the symbol has none.
+
+        The expression of an integer is a symbol u, and that of a bool is u == 1.
+        """
+        described = {"as_sym_int": graph.sym_ints, "as_sym_bool": graph.sym_bools}.get(kind, {})
+        content = described.get(name, {}).get("as_expr")
+        if not isinstance(content, dict):
+            return
+        match parse_expression(content["expr_str"]):
+            case Call("Symbol", (str() as symbol, *_)) if isinstance(value, int | Dim):
+                self.sizes.setdefault(symbol, value)
+            case Call("Equality", (Call("Symbol", (str() as symbol, *_)), Call("One", ()) | Call("Integer", (1,)))) if (
+                isinstance(value, Expr) and value.type == PrimType(BOOL) and symbol not in self.sizes
+            ):
+                dim = self.new_dim("u", signed=True)
+                self.builder.match_cast(self.emit(PrimCall("i64", (value,))), PrimType(I64, dim))
+                self.sizes[symbol] = dim
 
     @contextmanager
     def _in_scope(self, scope: _Scope, graph: Graph) -> Iterator[None]:
@@ -664,7 +674,7 @@ class Importer(SizeContext):
     def _define(self, node: GraphNode, graph: Graph, scope: _Scope, target: str, results: tuple[Any, ...]) -> None:
         """Define the results of a node."""
         outputs = [(kind, name) for output in node.outputs for kind, name in _flat_outputs(output)]
-        if len(outputs) > len(results):
+        if any(kind != "as_none" for kind, _ in outputs[len(results) :]):
             raise RelvmUnsupportedError(f"result {len(results)} is not supported")
         kind_of_view = view_kind(target)
         for (kind, name), value in zip(outputs, results, strict=False):
@@ -676,11 +686,9 @@ class Importer(SizeContext):
                 tensor = self._tensor(node, graph, scope, name, value, kind_of_view)
                 tensor.storage.names.append(name)
                 scope.values[name] = tensor
-            elif kind == "as_sym_int":
+            elif kind in _SCALARS:
                 scope.values[name] = value
                 self._bind_scalar(graph, kind, name, value)
-            elif kind in ("as_sym_bool", "as_sym_float"):
-                scope.values[name] = value
 
     def _tensor(self, node: GraphNode, graph: Graph, scope: _Scope, name: str, value: Expr, view: str) -> TensorValue:
         source_names = tensor_names(node.inputs[0][1]) if view and node.inputs else []
@@ -934,12 +942,12 @@ def _flat_outputs(output: Argument) -> list[tuple[str, str]]:
     if kind in _SCALARS:
         return [(kind, content["as_name"])] if "as_name" in content else []
     if kind == "as_none":
-        return []
+        return [(kind, "")]
     return [("as_tensor", name) for name in tensor_names(output)]
 
 
 def _output_names(output: Argument) -> list[str]:
-    return [name for _, name in _flat_outputs(output)]
+    return [name for kind, name in _flat_outputs(output) if kind != "as_none"]
 
 
 def _name_of(argument: Argument) -> str | None:

@@ -56,12 +56,16 @@ def compute_scalar(importer: Emitter, call: Call) -> Expr:
             raise RelvmUnsupportedError(f"the symbol {shortened(symbol)} has no value here")
         return DimValue(size)
 
-    def function(name: str, args: list[Any]) -> Expr:
+    def function(name: str, args: list[Any]) -> Any:
         if name in ("Integer", "Float", "Rational", "Zero", "One", "NegativeOne", "Half"):
             return _literal(name, args)
         if name in ("true", "BooleanTrue", "false", "BooleanFalse"):
             return prim(name in ("true", "BooleanTrue"))
+        if name == "Piecewise" and args:
+            return _piecewise(importer, args)
         values = [prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args]
+        if name == "ExprCondPair" and len(values) == 2:
+            return tuple(values)
         return call_function(importer, name, values)
 
     return fold(call, leaf, function)
@@ -145,6 +149,21 @@ def _call(emit: Any, importer: Emitter, name: str, values: list[Expr]) -> Expr:
             rounding = ops.floor if name.startswith(("F", "f")) else ops.ceil
             return emit("i64", _through_tensor(importer, rounding, value))
     raise RelvmUnsupportedError(f"a number that is computed by {shortened(name)} is not supported")
+
+
+def _piecewise(importer: Emitter, pairs: list[Any]) -> Expr:
+    """Return the value of the first of several pairs whose condition is true.   The last condition is always true."""
+    if not all(isinstance(pair, tuple) for pair in pairs):
+        raise RelvmUnsupportedError("a number that is computed by Piecewise is not supported")
+    result: Expr = pairs[-1][0]
+    for value, condition in pairs[-2::-1]:
+        dtype = _dtype(value) if _dtype(value) == _dtype(result) else F64
+        tensors = [
+            importer.builder.emit(ops.to_tensor(each, dtype=each_dtype.name))
+            for each, each_dtype in ((condition, BOOL), (value, dtype), (result, dtype))
+        ]
+        result = importer.builder.emit(ops.to_scalar(importer.builder.emit(ops.where(*tensors))))
+    return result
 
 
 def _power(emit: Any, importer: Emitter, name: str, x: Expr, y: Expr, as_float: Any) -> Expr:

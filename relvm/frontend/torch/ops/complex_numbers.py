@@ -16,6 +16,7 @@ from relvm.frontend.common.kernel_parts import buffer, loops
 from relvm.frontend.torch.complex_numbers import ComplexTensor, as_complex, parts_of
 from relvm.frontend.torch.ops.creation import converted
 from relvm.frontend.torch.ops.products import einsum, matmul
+from relvm.frontend.torch.ops.shapes import sliced
 from relvm.frontend.torch.registry import (
     Converter,
     Node,
@@ -28,10 +29,10 @@ from relvm.frontend.torch.registry import (
     shape_of,
 )
 from relvm.ir.dtypes import F64
-from relvm.ir.expr import Expr
+from relvm.ir.expr import Expr, Shape
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.loop_ir import Literal as Number
-from relvm.ir.symbolic import product
+from relvm.ir.symbolic import dim_op, product
 from relvm.ir.types import TensorType
 from relvm.kernels.kernel_builder import KernelBuilder
 
@@ -529,6 +530,18 @@ def _fourier(
     return x
 
 
+def _window(node: Node, window: Expr | None, count: int, win_length: Any) -> Expr:
+    """Return the factors of `count` elements in f64: the elements of a window, in the middle of zeros.
+
+    window: the elements, or None for ones.
+    win_length: the number of elements, or None for `count`.
+    """
+    width = count if win_length is None else known_int(win_length, "win_length")
+    before = (count - width) // 2
+    weights = node.emit(node.full(1, (width,), F64) if window is None else node.cast(window, F64))
+    return node.emit(ops.pad(weights, pads=(before, count - width - before)))
+
+
 def _short_time_transform(
     node: Node,
     self: Any,
@@ -545,11 +558,8 @@ def _short_time_transform(
     if isinstance(window, ComplexTensor) or align_to_window:
         raise RelvmUnsupportedError("a complex window, or the argument align_to_window, is not supported")
     count = known_int(n_fft, "n_fft")
-    width = count if win_length is None else known_int(win_length, "win_length")
     step = count // 4 if hop_length is None else known_int(hop_length, "hop_length")
-    before = (count - width) // 2
-    weights = node.emit(node.full(1, (width,), F64) if window is None else node.cast(window, F64))
-    weights = node.emit(ops.pad(weights, pads=(before, count - width - before)))
+    weights = _window(node, window, count, win_length)
     unfold = converter_for("aten.unfold.default")
     assert unfold is not None
     frames = [node.emit(unfold(node, part, len(shape_of(part)) - 1, count, step)) for part in _wide(node, self)]
@@ -571,6 +581,55 @@ def _stft(node: Node, **arguments: Any) -> ComplexTensor:
 def _stft_of_parts(node: Node, **arguments: Any) -> Expr:
     """Needs numbers of points that are known when the program is imported."""
     return _view_as_real(node, _rounded(node, _short_time_transform(node, **arguments)))
+
+
+@converts_complex("istft")
+def _istft(
+    node: Node,
+    self: ComplexTensor,
+    n_fft: Any,
+    hop_length: Any = None,
+    win_length: Any = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Any = None,
+    return_complex: bool = False,
+) -> Any:
+    """Needs a number of points that is known when the program is imported."""
+    if isinstance(window, ComplexTensor):
+        raise RelvmUnsupportedError("a complex window is not supported")
+    count = known_int(n_fft, "n_fft")
+    step = count // 4 if hop_length is None else known_int(hop_length, "hop_length")
+    real, imaginary = _wide(node, self)
+    rank, frames = len(shape_of(real)), shape_of(real)[-1]
+    batch = shape_of(real)[:-2]
+    half: Half = "" if return_complex else "operand"
+    parts = _fourier(node, (real, imaginary), (rank - 2,), 1 if normalized else 2, inverse=True, last=count, half=half)
+    weights = node.reshaped(_window(node, window, count, win_length), (count, 1))
+    signal, start = count + step * (frames - 1), count // 2 if center else 0
+    end = start + length if length is not None else signal - start
+    inside = dim_op("min", end, signal)
+
+    def overlapped(windows: Expr) -> Expr:
+        """Return the sum of windows of shape (rows, count, frames), cut off at both ends."""
+        rows = shape_of(windows)[0]
+        shape = Shape((rows, 1, signal))
+        total = node.emit(ops.col2im(node.reshaped(windows, (rows, 1, count, frames)), shape, strides=(step,)))
+        return node.emit(sliced(node, node.reshaped(total, (rows, signal)), 1, start, inside))
+
+    squares = node.broadcast(node.emit(ops.multiply(weights, weights)), (1, count, frames))
+    envelope = overlapped(squares)
+    found = []
+    for part in parts[: 2 if return_complex else 1]:
+        windows = node.reshaped(node.emit(ops.multiply(part, weights)), (product(batch), count, frames))
+        result = node.emit(ops.divide(overlapped(windows), envelope))
+        if length is not None:
+            missing = node.full(0, (product(batch), end - inside), F64)
+            result = node.emit(ops.concat(result, missing, axis=1))
+        found.append(node.reshaped(result, (*batch, end - start)))
+    return _rounded(node, (found[0], found[1])) if return_complex else node.cast(found[0], node.out_dtype())
 
 
 @converts_complex("_fft_c2c")

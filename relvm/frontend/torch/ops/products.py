@@ -10,7 +10,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, counted
 from relvm.frontend.common.grouped_products import grouped_product_kernel
 from relvm.frontend.common.products import DotDimensions, dot_general
-from relvm.frontend.torch.ops.shapes import diagonal, transposed
+from relvm.frontend.torch.ops.shapes import diagonal, sliced, transposed
 from relvm.frontend.torch.registry import Node, converts, known_int, shape_of
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr, Shape
@@ -340,7 +340,7 @@ def convolved_backwards(
     dilation: Any,
     groups: int,
 ) -> Expr:
-    """Return a transposed convolution: a matrix product followed by col2im."""
+    """Return a transposed convolution."""
     rank = len(shape_of(w)) - 2
     x, w = node.wide(x), node.wide(w)
     if len(shape_of(x)) == rank + 1:
@@ -349,6 +349,24 @@ def convolved_backwards(
         return ops.squeeze(result, axes=(0,))
     steps, spread, before = _each(strides, rank), _each(dilation, rank), _each(padding, rank, 0)
     extra = _each(output_padding, rank, 0)
+    sizes = [
+        (n - 1) * step + (k - 1) * d + 1 + more - 2 * pad
+        for n, step, k, d, more, pad in zip(shape_of(x)[2:], steps, shape_of(w)[2:], spread, extra, before, strict=True)
+    ]
+    return _with_bias(node, _adjoint(node, x, w, sizes, steps, before, spread, groups), bias, rank)
+
+
+def _adjoint(
+    node: Node,
+    x: Expr,
+    w: Expr,
+    sizes: Sequence[AnyDim],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
+) -> Expr:
+    """Return the adjoint of a convolution: a matrix product followed by col2im.   sizes: those of the result."""
     batch, channels, *dims = shape_of(x)
     _, filters, *window = shape_of(w)
     depth = node.exact_quotient(channels, groups, "the number of channels")
@@ -356,12 +374,8 @@ def convolved_backwards(
     columns = node.reshaped(x, (batch, groups, depth, product(dims)))
     windows = node.emit(ops.matmul(weights, columns, transpose_a=True))
     windows = node.reshaped(windows, (batch, groups * filters, *window, *dims))
-    sizes = [
-        (n - 1) * step + (k - 1) * d + 1 + more - 2 * pad
-        for n, step, k, d, more, pad in zip(dims, steps, window, spread, extra, before, strict=True)
-    ]
     shape = Shape((batch, groups * filters, *sizes))
-    return _with_bias(node, ops.col2im(windows, shape, strides=steps, pads=before, dilations=spread), bias, rank)
+    return ops.col2im(windows, shape, strides=tuple(strides), pads=tuple(pads), dilations=tuple(dilations))
 
 
 @converts("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input")
@@ -399,6 +413,80 @@ def _convolution(
     if transposed:
         return convolved_backwards(node, input, weight, bias, stride, padding, output_padding, dilation, groups)
     return convolved(node, input, weight, bias, stride, padding, dilation, groups)
+
+
+@converts("convolution_backward")
+def _convolution_backward(
+    node: Node,
+    grad_output: Expr,
+    input: Expr,
+    weight: Expr,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Expr | None, ...]:
+    gradient, x, w = node.wide(grad_output), node.wide(input), node.wide(weight)
+    rank = len(shape_of(w)) - 2
+    steps, before, spread = _each(stride, rank), _each(padding, rank, 0), _each(dilation, rank)
+    sizes, window = shape_of(x)[2:], shape_of(w)[2:]
+    of_x = of_w = of_bias = None
+    if output_mask[0]:
+        if transposed:
+            of_x = _cut(node, convolved(node, gradient, w, None, steps, before, spread, groups), sizes)
+        else:
+            of_x = _adjoint(node, gradient, w, sizes, steps, before, spread, groups)
+    if output_mask[1]:
+        wide, narrow = (gradient, x) if transposed else (x, gradient)
+        of_w = _gradient_of_weights(node, wide, narrow, window, steps, before, spread, groups)
+    if output_mask[2]:
+        of_bias = ops.sum(gradient, axes=(0, *range(2, 2 + rank)))
+    return of_x, of_w, of_bias
+
+
+def _gradient_of_weights(
+    node: Node,
+    x: Expr,
+    gradient: Expr,
+    window: Sequence[AnyDim],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
+) -> Expr:
+    """Return the gradient of the weights of a convolution of x.
+
+    It is a convolution, too: its windows are the elements of `gradient`, and it sums over the batch.
+
+    gradient: the gradient of the result of the convolution.
+    window: the spatial sizes of the weights.
+    """
+    batch, channels, *sizes = shape_of(x)
+    spatial = tuple(range(len(sizes)))
+    depth = node.exact_quotient(channels, groups, "the number of channels")
+    grouped = node.reshaped(x, (batch, groups, depth, *sizes))
+    rows = node.emit(ops.transpose(grouped, perm=(2, 1, 0, *(3 + axis for axis in spatial))))
+    rows = node.reshaped(rows, (depth, groups * batch, *sizes))
+    swapped = (1, 0, *(2 + axis for axis in spatial))
+    gradient = node.importer.with_shape(node.emit(gradient), (batch, *shape_of(gradient)[1:]))
+    filters = node.emit(ops.transpose(gradient, perm=swapped))
+    found = ops.conv(
+        rows, filters, strides=tuple(dilations), pads=(*pads, *pads), dilations=tuple(strides), groups=groups
+    )
+    return ops.transpose(node.emit(_cut(node, found, window)), perm=swapped)
+
+
+def _cut(node: Node, x: Expr, sizes: Sequence[AnyDim]) -> Expr:
+    """Return the first elements of x along its spatial axes, as many as `sizes` states."""
+    for axis, size in enumerate(sizes, 2):
+        x = node.emit(x)
+        if shape_of(x)[axis] != size:
+            x = sliced(node, x, axis, 0, size)
+    return node.importer.with_shape(node.emit(x), (*shape_of(x)[:2], *sizes))
 
 
 # ---- attention ----

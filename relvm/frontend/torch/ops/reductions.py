@@ -136,12 +136,12 @@ _with_position(True, "max.dim")
 _with_position(False, "min.dim")
 
 
-@converts("any", "any.dim", "any.dims")
+@converts("any", "any.dim", "any.dims", "_is_any_true")
 def _any(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
     return _truth(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=True)
 
 
-@converts("all", "all.dim", "all.dims")
+@converts("all", "all.dim", "all.dims", "_is_all_true")
 def _all(node: Node, self: Expr, dim: Axes = None, keepdim: bool = False) -> Expr:
     return _truth(node, self, axes_of(dim, len(shape_of(self))), keepdim, largest=False)
 

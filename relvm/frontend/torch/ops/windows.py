@@ -271,6 +271,88 @@ _unpool(2, "max_unpool2d")
 _unpool(3, "max_unpool3d")
 
 
+# ---- gradients of pooling ----
+
+
+@converts("max_pool2d_with_indices_backward")
+def _max_pool_backward(
+    node: Node,
+    grad_output: Expr,
+    self: Expr,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: Expr,
+) -> Expr:
+    gradient, added = _with_batch(node, node.wide(grad_output), 2)
+    at, _ = _with_batch(node, indices, 2)
+    x, _ = _with_batch(node, self, 2)
+    batch, channels, *sizes = shape_of(x)
+    rows = (batch, channels, product(shape_of(gradient)[2:]))
+    zeros = node.full(0, (batch, channels, product(sizes)), gradient.known_element_type)
+    places, values = node.reshaped(at, rows), node.reshaped(gradient, rows)
+    found = node.emit(ops.scatter_elements(zeros, places, values, axis=2, reduction="add"))
+    return _without_batch(node, node.reshaped(found, shape_of(x)), added)
+
+
+@converts("avg_pool2d_backward")
+def _average_pool_backward(
+    node: Node,
+    grad_output: Expr,
+    self: Expr,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Expr:
+    gradient, added = _with_batch(node, node.wide(grad_output), 2)
+    x, _ = _with_batch(node, self, 2)
+    shape, dtype = shape_of(x), gradient.known_element_type
+    windows = _Windows(shape, kernel_size, stride, padding, 1, ceil_mode, 2)
+    counts = shape_of(gradient)[2:]
+    if divisor_override is not None:
+        divisor = node.number(divisor_override, dtype)
+    else:  # the number of elements in each window: of the image, and of its padding if that counts
+        border = windows.before if count_include_pad else (0, 0)
+        ones = node.full(1, (1, 1, *(size + 2 * pad for size, pad in zip(shape[2:], border, strict=True))), dtype)
+        rest = [pad - own for pad, own in zip(windows.before, border, strict=True)]
+        pads = (*rest, *(pad + more for pad, more in zip(rest, windows.extra, strict=True)))
+        kernel = node.full(1, (1, 1, *windows.kernel), dtype)
+        divisor = node.emit(windows.cut(node, ops.conv(ones, kernel, strides=windows.strides, pads=pads)))
+    share = node.emit(ops.divide(gradient, divisor))
+    columns = node.broadcast(node.reshaped(share, (*shape[:2], 1, 1, *counts)), (*shape[:2], *windows.kernel, *counts))
+    result = ops.col2im(columns, Shape(shape), strides=windows.strides, pads=windows.before)
+    return _without_batch(node, result, added)
+
+
+@converts("_adaptive_avg_pool2d_backward")
+def _adaptive_average_backward(node: Node, grad_output: Expr, self: Expr) -> Expr:
+    """Multiplies by a matrix along each axis: the mean over adaptive windows is a product of such matrices."""
+    found = node.emit(node.wide(grad_output))
+    (height, width), (rows, columns) = shape_of(self)[-2:], shape_of(found)[-2:]
+    left = _adaptive_weights(node, height, rows, found.known_element_type)
+    right = _adaptive_weights(node, width, columns, found.known_element_type)
+    found = node.emit(ops.matmul(left, found, transpose_a=True))
+    return ops.matmul(found, right)
+
+
+def _adaptive_weights(node: Node, size: AnyDim, count: AnyDim, dtype: DType) -> Expr:
+    """Return the factors of the mean over adaptive windows along an axis, of shape (count, size)."""
+    number, length = node.number(count, I64), node.number(size, I64)
+    window = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
+    start = node.emit(ops.divide(ops.multiply(window, length), number))
+    after = ops.add(ops.multiply(ops.add(window, 1), length), ops.subtract(number, 1))
+    end = node.emit(ops.divide(after, number))
+    at = node.emit(ops.iota(Shape((size,))))
+    is_inside = ops.logical_and(ops.greater_equal(at, start), ops.less(at, end))
+    share = ops.divide(1.0, node.cast(node.emit(ops.subtract(end, start)), dtype))
+    return node.emit(ops.where(is_inside, share, 0.0))
+
+
 @converts("im2col")
 def _im2col(node: Node, self: Expr, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
     x, added = _with_batch(node, self, 2)
@@ -326,10 +408,9 @@ def _resampled(
     """
     dtype = x.known_element_type
     if dtype == U8 and not mode.startswith("nearest"):
-        kernel = _cubic_weights if mode == "cubic" else _linear_weights
-        return _resampled_pixels(node, x, size, scales, partial(kernel, align_corners=align_corners))
+        return _resampled_pixels(node, x, size, scales, partial(_pixel_taps, align_corners=align_corners, mode=mode))
     x = node.wide(x)
-    computed = x.known_element_type
+    taps = partial(_taps, align_corners=align_corners, mode=mode, copies_equal_sizes=mode == "linear")
     for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
         old = shape_of(x)[axis]
         if size is not None:
@@ -339,8 +420,7 @@ def _resampled(
         if mode.startswith("nearest"):
             x = node.emit(ops.gather(x, _nearest_positions(node, old, new, scale, mode == "nearest-exact"), axis=axis))
             continue
-        taps = _taps(node, old, new, scale, align_corners, mode, computed)
-        x = node.emit(ops.interpolate(x, *taps, axis=axis))
+        x = node.emit(ops.interpolate(x, *taps(node, old, new, scale, x.known_element_type), axis=axis))
     return node.cast(x, dtype)
 
 
@@ -359,11 +439,23 @@ def _places(node: Node, new: AnyDim, dtype: DType) -> Expr:
     return node.cast(node.emit(ops.iota(Shape((new,)))), dtype)
 
 
-def _ratio(node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DType, factors: Sequence[int]) -> Expr:
+def _ratio(
+    node: Node,
+    old: AnyDim,
+    new: AnyDim,
+    scale: float | None,
+    dtype: DType,
+    factors: Sequence[int],
+    align_corners: bool = False,
+) -> Expr:
     """Return the distance between adjacent new elements, where the distance between adjacent old elements is 1.
 
     factors: for these quotients of the sizes, the distance does not depend on the scale.
+    align_corners: whether the first and the last elements have the positions of the first and the last old ones.
     """
+    if align_corners:
+        steps = node.emit(ops.maximum(node.emit(ops.subtract(node.number(new, dtype), 1.0)), 1.0))
+        return node.emit(ops.divide(node.emit(ops.subtract(node.number(old, dtype), 1.0)), steps))
     if scale is None or scale <= 0:
         return node.emit(ops.divide(node.number(old, dtype), node.number(new, dtype)))
     ratio = node.number(1 / scale, dtype)
@@ -382,17 +474,32 @@ def _nearest_positions(node: Node, old: AnyDim, new: AnyDim, scale: float | None
     return node.emit(ops.minimum(positions, node.emit(ops.subtract(node.number(old, I64), 1))))
 
 
+# Arguments: the node, the old size, the new size, the scale, and the dtype of the weights.
+# Results: for each new element along an axis, the positions and the weights of the old elements that it sums.
+Taps = Callable[[Node, AnyDim, AnyDim, float | None, DType], tuple[Expr, Expr]]
+
+
 def _taps(
-    node: Node, old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, mode: str, dtype: DType
+    node: Node,
+    old: AnyDim,
+    new: AnyDim,
+    scale: float | None,
+    dtype: DType,
+    *,
+    align_corners: bool,
+    mode: str,
+    copies_equal_sizes: bool,
 ) -> tuple[Expr, Expr]:
-    """Return, for each new element along an axis, the positions and the weights of the old elements that it sums."""
+    """Return the taps of linear or cubic resampling.
+
+    copies_equal_sizes: whether an axis that keeps its size is copied, whatever the scale is.
+    """
     at = _places(node, new, dtype)
     last = node.emit(ops.subtract(node.number(old, I64), 1))
+    ratio = _ratio(node, old, new, scale, dtype, (1,) if copies_equal_sizes else (), align_corners)
     if align_corners:
-        steps = node.emit(ops.maximum(node.emit(ops.subtract(node.number(new, dtype), 1.0)), 1.0))
-        source = node.emit(ops.multiply(at, ops.divide(node.cast(last, dtype), steps)))
+        source = node.emit(ops.multiply(at, ratio))
     else:
-        ratio = _ratio(node, old, new, scale, dtype, (1,) if mode == "linear" else ())
         source = node.emit(ops.subtract(ops.multiply(ops.add(at, 0.5), ratio), 0.5))
         source = node.emit(ops.maximum(source, 0.0)) if mode == "linear" else source
     first = node.emit(ops.floor(source))
@@ -405,21 +512,20 @@ def _taps(
     else:
         rest = node.emit(ops.subtract(source, first))
         offsets = np.arange(-1, 3)
-        weights = [node.emit(_cubic(node.emit(ops.abs(ops.add(rest, float(1 - i)))))) for i in range(4)]
+        weights = [node.emit(_cubic(node.emit(ops.abs(ops.add(rest, float(1 - i)))), -0.75)) for i in range(4)]
     indices = ops.minimum(ops.maximum(ops.add(whole, offsets[:, None]), 0), last)
     rows = [node.reshaped(weight, (1, new)) for weight in weights]
     return node.emit(indices), node.emit(ops.concat(*rows, axis=0))
 
 
-def _cubic(distance: Expr) -> Expr:
-    """Return the weights of cubic convolution, Keys' kernel with a = -0.75."""
-    a = -0.75
+def _cubic(distance: Expr, a: float) -> Expr:
+    """Return the weights of cubic convolution, Keys' kernel.   a: its parameter."""
     near = ops.multiply(ops.subtract(ops.multiply(distance, a + 2), a + 3), distance)
-    far = ops.multiply(ops.subtract(ops.multiply(distance, a), 5 * a), distance)
+    far = ops.add(ops.multiply(ops.subtract(distance, 5.0), distance), 8.0)
     return ops.where(
-        ops.less_equal(distance, 1.0),
+        ops.less(distance, 1.0),
         ops.add(ops.multiply(near, distance), 1.0),
-        ops.subtract(ops.multiply(ops.add(far, 8 * a), distance), 4 * a),
+        ops.where(ops.less(distance, 2.0), ops.multiply(ops.subtract(ops.multiply(far, distance), 4.0), a), 0.0),
     )
 
 
@@ -447,78 +553,12 @@ for _rank, _kind in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
 _declare_upsample("upsample_bicubic2d", "cubic", 2)
 
 
-Weights = tuple[np.ndarray, np.ndarray]  # for each tap and new element, the position of an old element and its weight
-Kernel = Callable[[int, int, float | None], Weights]  # of the old size, the new size, and the scale
-
-
-def _step(old: int, new: int, scale: float | None, align_corners: bool, real: Any) -> Any:
-    """Return the distance between adjacent new elements, as `_ratio`, of the type `real`."""
-    if align_corners:
-        return real(old - 1) / real(new - 1) if new > 1 else real(0)
-    return real(1 / scale) if scale is not None and scale > 0 else real(old) / real(new)
-
-
-def _linear_weights(old: int, new: int, scale: float | None, align_corners: bool) -> Weights:
-    """Return the taps of bilinear resampling."""
-    step, at = _step(old, new, scale, align_corners, np.float64), np.arange(new, dtype=np.float64)
-    source = at * step if align_corners else np.maximum((at + 0.5) * step - 0.5, 0)
-    first = np.minimum(np.floor(source), old - 1)
-    rest = np.clip(source - first, 0, 1)
-    return _inside(np.stack([first, first + 1]), np.stack([1 - rest, rest]), old)
-
-
-def _cubic_weights(old: int, new: int, scale: float | None, align_corners: bool) -> Weights:
-    """Return the taps of bicubic resampling, with Keys' kernel and a = -0.75."""
-    step, at = _step(old, new, scale, align_corners, np.float64), np.arange(new, dtype=np.float64)
-    source = at * step if align_corners else (at + 0.5) * step - 0.5
-    first = np.floor(source)
-    return _inside(
-        first + np.arange(-1, 3)[:, None], _keys(np.arange(1, -3, -1)[:, None] + (source - first), -0.75), old
-    )
-
-
-def _inside(places: np.ndarray, weights: np.ndarray, size: int) -> Weights:
-    """Return taps for which those outside an axis are part of the nearest tap inside it."""
-    inside = np.clip(places, 0, size - 1).astype(np.int64)
-    for tap in range(len(inside) - 1, 0, -1):
-        is_same = inside[tap] == inside[tap - 1]
-        weights[tap - 1] += np.where(is_same, weights[tap], 0)
-        weights[tap] = np.where(is_same, 0, weights[tap])
-    return inside, weights
-
-
-def _keys(distance: np.ndarray, a: float) -> np.ndarray:
-    """Return the weights of cubic convolution, Keys' kernel with a parameter."""
-    distance, a = np.abs(distance), distance.dtype.type(a)
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = (((distance - 5) * distance + 8) * distance - 4) * a
-    return np.where(distance < 1, near, np.where(distance < 2, far, 0))
-
-
-def _smooth_weights(
-    old: int, new: int, scale: float | None, align_corners: bool, cubic: bool, real: Any = np.float64
-) -> Weights:
-    """Return the taps of resampling with antialias: a window that grows with the reduction."""
-    ratio = _step(old, new, scale, align_corners, real)
-    widening = max(ratio, real(1))
-    support = real(2 if cubic else 1) * widening
-    center = (np.arange(new, dtype=real) + real(0.5)) * ratio
-    low = np.maximum((center - support + real(0.5)).astype(np.int64), 0)
-    high = np.minimum((center + support + real(0.5)).astype(np.int64), old)
-    places = low + np.arange((high - low).max(initial=1))[:, None]
-    distance = np.abs((places - center + real(0.5)) * (real(1) / widening))
-    weights = _keys(distance, -0.5) if cubic else np.maximum(1 - distance, 0)
-    weights = np.where(places < high, weights, 0)
-    total = weights.sum(0)
-    return np.minimum(places, old - 1), weights / np.where(total == 0, 1, total)
-
-
 _WEIGHT_LIMIT = 1 << 15  # of the weights of pixels, which are rounded to integers of 16 bits
 _MOST_BITS = 22  # of the fraction of such a weight
 
 
 def _resampled_pixels(
-    node: Node, x: Expr, size: Sequence[AnyDim] | None, scales: Sequence[float | None], kernel: Kernel
+    node: Node, x: Expr, size: Sequence[AnyDim] | None, scales: Sequence[float | None], taps: Taps
 ) -> Expr:
     """Return images of dtype u8 with their spatial axes resampled, the last axis first.
 
@@ -531,36 +571,93 @@ def _resampled_pixels(
     ]
     x = node.cast(x, F64)
     for axis in range(len(new_sizes) - 1, -1, -1):
-        old = known_int(shape_of(x)[axis + 2], "the size of an image of dtype u8 that is resampled")
-        new = known_int(new_sizes[axis], "the new size of an image of dtype u8 that is resampled")
+        old, new = shape_of(x)[axis + 2], new_sizes[axis]
         if old == new:
             continue
-        places, weights = kernel(old, new, scales[axis])
-        bits = next(
-            (bits for bits in range(_MOST_BITS) if int(0.5 + weights.max() * 2 ** (bits + 1)) >= _WEIGHT_LIMIT),
-            _MOST_BITS,
-        )
-        rounded = np.trunc(weights * 2**bits + np.copysign(0.5, weights))
-        total = node.emit(ops.interpolate(x, constant(places), constant(rounded), axis=axis + 2))
-        scaled = node.emit(ops.multiply(ops.add(total, float(2**bits // 2)), 0.5**bits))
+        places, weights = taps(node, old, new, scales[axis], F64)
+        power = _fixed_point(node, weights)
+        exact = node.emit(ops.multiply(weights, power))
+        away = ops.where(ops.less(exact, 0.0), ops.subtract(exact, 0.5), ops.add(exact, 0.5))
+        rounded = node.cast(node.emit(away), I64)
+        total = node.emit(ops.interpolate(x, places, node.cast(rounded, F64), axis=axis + 2))
+        scaled = node.emit(ops.divide(ops.add(total, ops.multiply(power, 0.5)), power))
         x = node.emit(ops.clip(ops.floor(scaled), min=0.0, max=255.0))
     return node.cast(x, U8)
+
+
+def _fixed_point(node: Node, weights: Expr) -> Expr:
+    """Return the power of 2 by which weights are multiplied: the largest for which they fit into 16 bits."""
+    powers = constant(2.0 ** np.arange(1, _MOST_BITS + 1))
+    largest = node.emit(ops.floor(ops.add(ops.multiply(ops.max(weights, axes=(0, 1)), powers), 0.5)))
+    fits = node.cast(node.emit(ops.less(largest, float(_WEIGHT_LIMIT))), I64)
+    return node.emit(ops.gather(constant(2.0 ** np.arange(_MOST_BITS + 1)), ops.sum(fits, axes=(0,)), axis=0))
+
+
+def _pixel_taps(
+    node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DType, *, align_corners: bool, mode: str
+) -> tuple[Expr, Expr]:
+    """Return the taps of `_taps`, for which those that are clamped to one element are part of the first of them."""
+    places, weights = _taps(
+        node, old, new, scale, dtype, align_corners=align_corners, mode=mode, copies_equal_sizes=True
+    )
+    count = known_int(shape_of(weights)[0], "the number of taps")
+    indices, rows = (
+        [node.emit(ops.slice(each, begin=(tap,), end=(tap + 1,), axes=(0,))) for tap in range(count)]
+        for each in (places, weights)
+    )
+    for tap in range(count - 1, 0, -1):
+        is_same = node.emit(ops.equal(indices[tap], indices[tap - 1]))
+        rows[tap - 1] = node.emit(ops.add(rows[tap - 1], ops.where(is_same, rows[tap], 0.0)))
+        rows[tap] = node.emit(ops.where(is_same, 0.0, rows[tap]))
+    return places, node.emit(ops.concat(*rows, axis=0))
+
+
+def _smooth_taps(
+    node: Node, old: AnyDim, new: AnyDim, scale: float | None, dtype: DType, *, align_corners: bool, cubic: bool
+) -> tuple[Expr, Expr]:
+    """Return the taps of resampling with antialias: a window that grows with the reduction."""
+    reach = 2 if cubic else 1
+    ratio = _ratio(node, old, new, scale, dtype, (1,), align_corners)
+    widening = node.emit(ops.maximum(ratio, 1.0))
+    support = node.emit(ops.multiply(widening, float(reach)))
+    center = node.emit(ops.multiply(ops.add(_places(node, new, dtype), 0.5), ratio))
+    low = node.cast(node.emit(ops.add(ops.subtract(center, support), 0.5)), I64)
+    low = node.emit(ops.maximum(low, 0))
+    high = node.cast(node.emit(ops.add(ops.add(center, support), 0.5)), I64)
+    high = node.emit(ops.minimum(high, node.number(old, I64)))
+    count = _widest_window(old, new, scale, align_corners, reach)
+    steps = node.reshaped(node.emit(ops.iota(Shape((count,)))), (count, 1))
+    places = node.emit(ops.add(steps, low))
+    shifted = ops.add(ops.subtract(node.cast(places, dtype), center), 0.5)
+    distance = node.emit(ops.abs(ops.multiply(shifted, ops.divide(1.0, widening))))
+    weights = _cubic(distance, -0.5) if cubic else ops.maximum(ops.subtract(1.0, distance), 0.0)
+    weights = node.emit(ops.where(ops.less(places, high), weights, 0.0))
+    total = node.emit(ops.sum(weights, axes=(0,), keepdims=True))
+    inside = node.emit(ops.minimum(places, node.emit(ops.subtract(high, 1))))
+    return inside, node.emit(ops.divide(weights, ops.where(ops.equal(total, 0.0), 1.0, total)))
+
+
+def _widest_window(old: AnyDim, new: AnyDim, scale: float | None, align_corners: bool, reach: int) -> AnyDim:
+    """Return the largest number of elements in a window of `_smooth_taps`: its width, rounded up."""
+    if align_corners:
+        old, new = old - 1, dim_op("max", new - 1, 1)
+    elif scale is not None and scale > 0:
+        return max(2 * reach, math.ceil(2 * reach / scale))
+    width = dim_op("floordiv", 2 * reach * old + new - 1, new)
+    return dim_op("max", width, 2 * reach)
 
 
 def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
     def resampled(node: Node, x: Expr, size: Any, scales: Sequence[float | None], align_corners: bool) -> Expr:
         dtype, x = x.known_element_type, node.wide(x)
+        taps = partial(_smooth_taps, align_corners=align_corners, cubic=cubic)
         if dtype == U8:
-            kernel = partial(_smooth_weights, align_corners=align_corners, cubic=cubic)
-            return _resampled_pixels(node, x, size, scales, kernel)
-        numpy = x.known_element_type.numpy
+            return _resampled_pixels(node, x, size, scales, taps)
         for axis, scale in [*enumerate(scales, 2)][::-1]:  # the last axis first, as in PyTorch
-            old = known_int(shape_of(x)[axis], "the size of an image that is resampled with antialias")
+            old = shape_of(x)[axis]
             new = size[axis - 2] if size is not None else _scaled_size(node, old, scale or 1)
-            new = known_int(new, "the new size of an image that is resampled with antialias")
             if old != new:
-                places, weights = _smooth_weights(old, new, scale, align_corners, cubic, numpy.type)
-                x = node.emit(ops.interpolate(x, constant(places), constant(weights.astype(numpy)), axis=axis))
+                x = node.emit(ops.interpolate(x, *taps(node, old, new, scale, x.known_element_type), axis=axis))
         return node.cast(x, dtype)
 
     @converts(name)
@@ -572,12 +669,10 @@ def _declare_smooth_upsample(name: str, *, cubic: bool) -> None:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Expr:
-        """Needs sizes that are known when the program is imported."""
         return resampled(node, self, output_size, (scales_h, scales_w), align_corners)
 
     @converts(f"{name}.vec")
     def convert_vec(node: Node, input: Expr, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Expr:
-        """Needs sizes that are known when the program is imported."""
         return resampled(node, input, output_size, scale_factors or (None, None), align_corners)
 
 
