@@ -8,6 +8,9 @@ OTHERWISE = {
     r"detection\.(fasterrcnn|maskrcnn|retinanet).* torch\.compile": (
         "with random weights, scores of boxes differ by less than rounding errors, so that their order is not defined"
     ),
+    r"detection\.ssd300.* torch\.compile": (
+        "coordinates near 0 are differences of numbers that are hundreds of times larger, with their rounding errors"
+    ),
     r"masked_select .*": "PyTorch exports an assertion that is false for masks that are broadcast",
 }
 
