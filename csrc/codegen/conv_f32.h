@@ -213,7 +213,7 @@ static inline RVM_ALWAYS_INLINE void rvm_direct_tile_in_registers(const rvm_dire
   for (const int64_t full = depth / RVM_LEFT_LANES * RVM_LEFT_LANES; p < full; p += RVM_LEFT_LANES) {
     const float *const right[RVM_LEFT_LANES] = {x + offsets[p], x + offsets[p + 1], x + offsets[p + 2],
                                                 x + offsets[p + 3]};
-    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right);
+    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right, NULL, 0);
   }
 #endif
   RVM_UNROLL_TWICE

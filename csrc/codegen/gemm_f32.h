@@ -194,36 +194,34 @@ static inline RVM_ALWAYS_INLINE void rvm_store_sums(rvm_tile_sums sum, int rows,
 #if defined __aarch64__ && !defined RVM_COMPACT
 #define RVM_LEFT_LANES 4
 
-/* Adds RVM_LEFT_LANES products to each sum, in order.  Left factor p of row r is a[r * a_row_stride + p], and the right
-   factors of the columns begin at b[p * b_stride].  If `copies`, which is a constant, they are copied to copy[p *
-   copy_stride].  On AArch64, an instruction multiplies by one lane of a vector, so one load reads four left factors of
-   a row. */
-static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum, const rvm_tile_operands *operands,
-                                                               int rows, int vectors, int copies) {
-  const float *const a = operands->a;
-  const float *const right[RVM_LEFT_LANES] = {operands->b, operands->b + operands->b_stride,
-                                              operands->b + 2 * operands->b_stride,
-                                              operands->b + 3 * operands->b_stride};
+/* Adds RVM_LEFT_LANES products to each sum, in order.  Left factor p of row r is a[r * a_stride + p], and the right
+   factors of the columns begin at right[p].  Unless `copy` is NULL, which must be known at compile time, also copies
+   them to copy[p * copy_stride].  On AArch64, an instruction multiplies by one lane of a vector, so one load reads four
+   left factors of a row. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products_of_lanes(rvm_tile_sums sum, int rows, int vectors, const float *a,
+                                                               int64_t a_stride,
+                                                               const float *const right[RVM_LEFT_LANES], float *copy,
+                                                               int64_t copy_stride) {
   float32x4_t left[RVM_TILE_ROWS];
 #pragma GCC unroll 6
-  for (int r = 0; r < rows; r++) left[r] = vld1q_f32(a + r * operands->a_row_stride);
+  for (int r = 0; r < rows; r++) left[r] = vld1q_f32(a + r * a_stride);
   /* Four vectors of right factors fit the registers beside the sums of at most four rows. */
   const int most = rows <= 4 || vectors < 4 ? vectors : 2;
   const float *row;
-#define RVM_ADD_LANE(p)                                                                                        \
-  row = right[p];                                                                                              \
-  RVM_LOADED_FROM(row);                                                                                        \
-  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) {                                \
-    float32x4_t factors[4];                                                                                    \
-    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                                   \
-      factors[v] = vld1q_f32(row + (first + v) * RVM_LANES);                                                   \
-      RVM_LOADED(factors[v]);                                                                                  \
-      if (copies) vst1q_f32(operands->copy + p * operands->copy_stride + (first + v) * RVM_LANES, factors[v]); \
-    }                                                                                                          \
-    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                                   \
-      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) __asm__(                                          \
-          "fmla %0.4s, %1.4s, %2.s[" #p "]" : "+w"(sum[r][first + v]) : "w"(factors[v]), "w"(left[r]));        \
-    }                                                                                                          \
+#define RVM_ADD_LANE(p)                                                                                 \
+  row = right[p];                                                                                       \
+  RVM_LOADED_FROM(row);                                                                                 \
+  _Pragma("GCC unroll 4") for (int first = 0; first < vectors; first += most) {                         \
+    float32x4_t factors[4];                                                                             \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
+      factors[v] = vld1q_f32(row + (first + v) * RVM_LANES);                                            \
+      RVM_LOADED(factors[v]);                                                                           \
+      if (copy) vst1q_f32(copy + p * copy_stride + (first + v) * RVM_LANES, factors[v]);                \
+    }                                                                                                   \
+    _Pragma("GCC unroll 4") for (int v = 0; v < most; v++) {                                            \
+      _Pragma("GCC unroll 6") for (int r = 0; r < rows; r++) __asm__(                                   \
+          "fmla %0.4s, %1.4s, %2.s[" #p "]" : "+w"(sum[r][first + v]) : "w"(factors[v]), "w"(left[r])); \
+    }                                                                                                   \
   }
   RVM_ADD_LANE(0)
   RVM_ADD_LANE(1)
@@ -245,15 +243,12 @@ static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_operan
   rvm_begin_sums(sum, rows, vectors, args->tile + column, args->tile_stride, args->accumulates);
   int64_t p = 0;
 #ifdef RVM_LEFT_LANES
-  rvm_tile_operands part = *args;
-  part.b = b;
-  part.copy = copy;
   for (const int64_t full = a_column_stride == 1 ? depth / RVM_LEFT_LANES * RVM_LEFT_LANES : 0; p < full;
        p += RVM_LEFT_LANES) {
-    rvm_add_products_of_lanes(sum, &part, rows, vectors, copies);
-    part.a += RVM_LEFT_LANES;
-    part.b += RVM_LEFT_LANES * b_stride;
-    if (copies) part.copy += RVM_LEFT_LANES * copy_stride;
+    const float *const right[RVM_LEFT_LANES] = {b + p * b_stride, b + (p + 1) * b_stride, b + (p + 2) * b_stride,
+                                                b + (p + 3) * b_stride};
+    rvm_add_products_of_lanes(sum, rows, vectors, a + p, a_row_stride, right, copies ? copy + p * copy_stride : NULL,
+                              copy_stride);
   }
 #endif
   RVM_UNROLL_TWICE

@@ -9,6 +9,8 @@
 #include "kernel_constants.h"
 #include "micro_kernel_arguments.h"
 
+enum { RVM_POOL_ROWS = 4 }; /* rows of windows whose columns are combined together, at least; fewer are no faster */
+
 /* Returns the larger number, or NaN if one is NaN, without a branch. */
 static inline float rvm_larger_or_nan(float total, float element) {
   const float larger = element > total ? element : total; /* `total` if one is NaN */
@@ -32,6 +34,13 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_line(const rvm_max_pool_f32_argume
   int is_first = 1;
   for (int64_t i = 0; i < begin; i++) line[i] = start;
   for (int64_t i = end; i < span; i++) line[i] = start;
+  if (args->window_height == 3 && !is_mean && !RVM_IS_COMPACT && y >= 0 && y + 2 * args->dilation_y < height) {
+    const int64_t distance = args->dilation_y * args->width;
+    const float *const top = x + y * args->width + left, *const middle = top + distance, *const low = middle + distance;
+    RVM_SIMD()
+    for (int64_t i = begin; i < end; i++) line[i] = rvm_larger_or_nan(rvm_larger_or_nan(top[i], middle[i]), low[i]);
+    return;
+  }
   for (int64_t tap = 0; tap < args->window_height; tap++) {
     const int64_t row = y + tap * args->dilation_y;
     if (row < 0 || row >= height) continue;
@@ -93,6 +102,29 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_columns(const rvm_max_pool_f32_arg
   }
 }
 
+/* Computes the maximum of each window.  Combines the columns of `count` rows of windows as if their lines were one long
+   line.  Every window begins at a multiple of stride_x in this line, because the lines are `pitch` apart, a multiple of
+   stride_x; the windows that extend past the end of a line are not stored. */
+static inline RVM_ALWAYS_INLINE void rvm_pool_joined_rows(const rvm_max_pool_f32_arguments *args, int64_t span,
+                                                          int64_t pitch, int64_t count) {
+  const int64_t windows = pitch / args->stride_x;
+  float line[RVM_POOL_LINE] = {0}, maxima[RVM_POOL_LINE];
+  const float *x = args->x;
+  float *out = args->out;
+  for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
+    for (int64_t first = 0; first < args->out_height; first += count) {
+      const int64_t rows = args->out_height - first < count ? args->out_height - first : count;
+      for (int64_t row = 0; row < rows; row++)
+        rvm_pool_line(args, 0, line + row * pitch, x, args->height, (first + row) * args->stride_y - args->pad_y,
+                      -args->pad_x, span);
+      rvm_pool_columns(args, 0, maxima, line, rows * windows);
+      for (int64_t row = 0; row < rows; row++, out += args->out_width) {
+        RVM_SIMD()
+        for (int64_t o = 0; o < args->out_width; o++) out[o] = maxima[row * windows + o];
+      }
+    }
+}
+
 /* Returns how many of the `taps` positions begin, begin + dilation, ... are in [0, size). */
 static inline int64_t rvm_taps_inside(int64_t begin, int64_t taps, int64_t dilation, int64_t size) {
   if (begin >= 0 && begin + (taps - 1) * dilation < size) return taps;
@@ -137,6 +169,11 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_argu
         rvm_pool_columns(args, is_mean, out, line, count * columns);
         out += count * columns;
       }
+    return;
+  }
+  const int64_t span = (columns - 1) * stride + reach + 1, pitch = (span + stride - 1) / stride * stride;
+  if (columns > 0 && pitch <= (RVM_POOL_LINE - reach) / RVM_POOL_ROWS && !is_mean && !RVM_IS_COMPACT) {
+    rvm_pool_joined_rows(args, span, pitch, (RVM_POOL_LINE - reach) / pitch);
     return;
   }
   const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1; /* windows that fit in `line` */
