@@ -102,27 +102,33 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_columns(const rvm_max_pool_f32_arg
   }
 }
 
-/* Computes the maximum of each window.  Combines the columns of `count` rows of windows as if their lines were one long
-   line.  Every window begins at a multiple of stride_x in this line, because the lines are `pitch` apart, a multiple of
-   stride_x; the windows that extend past the end of a line are not stored. */
+/* Computes the maximum of each window.  Combines the columns of `count` rows of windows, which can be in several
+   planes, as if their lines were one long line.  Every window begins at a multiple of stride_x in this line, because
+   the lines are `pitch` apart, a multiple of stride_x.  Windows that extend past the end of a line are not stored. */
 static inline RVM_ALWAYS_INLINE void rvm_pool_joined_rows(const rvm_max_pool_f32_arguments *args, int64_t span,
                                                           int64_t pitch, int64_t count) {
-  const int64_t windows = pitch / args->stride_x;
+  const int64_t windows = pitch / args->stride_x, columns = args->out_width, all = args->planes * args->out_height;
   float line[RVM_POOL_LINE] = {0}, maxima[RVM_POOL_LINE];
   const float *x = args->x;
   float *out = args->out;
-  for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
-    for (int64_t first = 0; first < args->out_height; first += count) {
-      const int64_t rows = args->out_height - first < count ? args->out_height - first : count;
-      for (int64_t row = 0; row < rows; row++)
-        rvm_pool_line(args, 0, line + row * pitch, x, args->height, (first + row) * args->stride_y - args->pad_y,
-                      -args->pad_x, span);
-      rvm_pool_columns(args, 0, maxima, line, rows * windows);
-      for (int64_t row = 0; row < rows; row++, out += args->out_width) {
-        RVM_SIMD()
-        for (int64_t o = 0; o < args->out_width; o++) out[o] = maxima[row * windows + o];
+  int64_t row = 0; /* the row of windows in the plane x */
+  for (int64_t first = 0; first < all; first += count) {
+    const int64_t rows = all - first < count ? all - first : count;
+    for (int64_t r = 0; r < rows; r++, row++) {
+      if (row == args->out_height) {
+        row = 0;
+        x += args->height * args->width;
       }
+      rvm_pool_line(args, 0, line + r * pitch, x, args->height, row * args->stride_y - args->pad_y, -args->pad_x, span);
     }
+    float *const target = windows == columns ? out : maxima;
+    rvm_pool_columns(args, 0, target, line, rows * windows);
+    for (int64_t r = 0; r < rows && target != out; r++) {
+      RVM_SIMD()
+      for (int64_t o = 0; o < columns; o++) out[r * columns + o] = maxima[r * windows + o];
+    }
+    out += rows * columns;
+  }
 }
 
 /* Returns how many of the `taps` positions begin, begin + dilation, ... are in [0, size). */
@@ -140,37 +146,13 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_argu
                                                      int counts_padding) {
   const int64_t stride = args->stride_x, columns = args->out_width, width = args->width;
   const int64_t reach = (args->window_width - 1) * args->dilation_x;
-  int64_t planes = args->planes, height = args->height, rows = args->out_height;
+  const int64_t planes = args->planes, height = args->height, rows = args->out_height;
   const float *x = args->x;
   float *out = args->out;
   /* counts: for each window in `line`, how many of its columns a mean counts.  counted: the first window of the row
      that has no count yet. */
   float line[RVM_POOL_LINE], counts[RVM_POOL_LINE];
   int64_t counted = 0;
-  /* Whether the windows in a row of x do not overlap and have no padding, and the window after the last one would begin
-     at the start of the next row. */
-  const int can_join_rows = args->pad_x == 0 && reach < stride && columns * stride == width;
-  if (can_join_rows && width <= RVM_POOL_LINE / 2 && !is_mean && !RVM_IS_COMPACT) {
-    /* The columns of several rows are computed as if they were one long row. */
-    const int64_t reach_y = (args->window_height - 1) * args->dilation_y;
-    const int can_join_planes = args->pad_y == 0 && reach_y < args->stride_y && rows * args->stride_y == height;
-    if (can_join_planes) { /* the rows of several planes are computed as those of one plane */
-      rows *= planes;
-      height *= planes;
-      planes = 1;
-    }
-    const int64_t most = RVM_POOL_LINE / width; /* rows that fit in `line` */
-    for (int64_t plane = 0; plane < planes; plane++, x += height * width)
-      for (int64_t first = 0; first < rows; first += most) {
-        const int64_t count = rows - first < most ? rows - first : most;
-        for (int64_t row = 0; row < count; row++)
-          rvm_pool_line(args, is_mean, line + row * width, x, height, (first + row) * args->stride_y - args->pad_y, 0,
-                        width);
-        rvm_pool_columns(args, is_mean, out, line, count * columns);
-        out += count * columns;
-      }
-    return;
-  }
   const int64_t span = (columns - 1) * stride + reach + 1, pitch = (span + stride - 1) / stride * stride;
   if (columns > 0 && pitch <= (RVM_POOL_LINE - reach) / RVM_POOL_ROWS && !is_mean && !RVM_IS_COMPACT) {
     rvm_pool_joined_rows(args, span, pitch, (RVM_POOL_LINE - reach) / pitch);
