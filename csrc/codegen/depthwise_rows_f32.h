@@ -52,7 +52,7 @@ typedef struct rvm_depthwise_block {
 #endif
 #endif
 
-/* What sums read in one column of the window, from window row y on, for the y of the first tap.
+/* The operands of sums in one column of the window, from window row y on, where y is the row of the first tap.
    lines: line y of the first row of sums, and the lines after it.
    weights: the weight in row y, and those after it.
    element: the index in a line of the element that the first sum reads. */

@@ -65,9 +65,9 @@ static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_argu
 #endif
 }
 
-/* The operands of a tile of a product: tile[r * tile_stride + j] becomes the sum over p < depth of a[r * a_row_stride +
-   p
-   * a_column_stride] * b[p * b_stride + j], in order of p, which is added to the tile if `accumulates`.
+/* The operands of a tile of a product.  tile[r * tile_stride + j] becomes the sum of the products of a[r * a_row_stride
+   + p * a_column_stride] and b[p * b_stride + j] for p < depth, in order of p.  If `accumulates`, the sum is added to
+   the tile.
 
    rows: at most RVM_TILE_ROWS.
    columns: columns of b, of the copy and of the tile up to the next multiple of RVM_TILE_STEP must exist, because some
@@ -88,6 +88,20 @@ typedef struct rvm_tile_operands {
   const float *ahead;
   int64_t ahead_stride;
 } rvm_tile_operands;
+
+/* The rvm_tile_operands of a micro-kernel.  args: a pointer to its arguments.  The others are designated initializers
+   of the operands after a_column_stride, except for the tile. */
+#define RVM_TILE_OPERANDS(args, ...)                               \
+  ((rvm_tile_operands){.rows = (args)->rows,                       \
+                       .columns = (args)->columns,                 \
+                       .depth = (args)->depth,                     \
+                       .a = (args)->a,                             \
+                       .a_row_stride = (args)->a_row_stride,       \
+                       .a_column_stride = (args)->a_column_stride, \
+                       .tile = (args)->tile,                       \
+                       .tile_stride = (args)->tile_stride,         \
+                       .accumulates = (args)->accumulates,         \
+                       __VA_ARGS__})
 
 #ifdef __GNUC__
 
@@ -371,72 +385,65 @@ static void rvm_plain_tile(const rvm_tile_operands *args) {
 
 #endif
 
-/* Computes a tile of rvm_tile_operands.  ahead: memory whose cache lines follow each other. */
-static inline RVM_ALWAYS_INLINE void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
-  rvm_plain_tile(&(rvm_tile_operands){.rows = args->rows,
-                                      .columns = args->columns,
-                                      .depth = args->depth,
-                                      .a = args->a,
-                                      .a_row_stride = args->a_row_stride,
-                                      .a_column_stride = args->a_column_stride,
-                                      .b = args->b,
-                                      .b_stride = args->b_stride,
-                                      .tile = args->tile,
-                                      .tile_stride = args->tile_stride,
-                                      .accumulates = args->accumulates,
-                                      .ahead = args->ahead,
-                                      .ahead_stride = RVM_LINE_FLOATS});
-}
-
-/* Computes a tile of rvm_tile_operands.  While it does, the processor loads the rows of `a` that follow, if they are
-   adjacent in memory. */
-static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
-  rvm_plain_tile(&(rvm_tile_operands){.rows = args->rows,
-                                      .columns = args->columns,
-                                      .depth = args->depth,
-                                      .a = args->a,
-                                      .a_row_stride = args->a_row_stride,
-                                      .a_column_stride = args->a_column_stride,
-                                      .b = args->b,
-                                      .b_stride = args->b_stride,
-                                      .tile = args->tile,
-                                      .tile_stride = args->tile_stride,
-                                      .accumulates = args->accumulates,
-                                      .ahead = args->a + args->rows * args->a_row_stride,
-                                      .ahead_stride = RVM_LINE_FLOATS});
-}
-
-/* Computes a tile of rvm_tile_operands.  If `copies`, it copies b to the panel first, or while it computes: row p of b
-   to panel[p * panel_stride].  Otherwise, an earlier tile has copied the panel.  While the tile is computed, the
-   processor loads cache lines of the next panel if `loads_next`, otherwise the rows of `a` that follow.  next: the
-   first of these lines, which are b_stride apart. */
-static inline RVM_ALWAYS_INLINE void rvm_panel_tile_f32(const rvm_panel_tile_f32_arguments *args) {
-  rvm_tile_operands operands = {.rows = args->rows,
-                                .columns = args->columns,
-                                .depth = args->depth,
-                                .a = args->a,
-                                .a_row_stride = args->a_row_stride,
-                                .a_column_stride = args->a_column_stride,
-                                .b = args->panel,
-                                .b_stride = args->panel_stride,
-                                .copy = args->panel,
-                                .copy_stride = args->panel_stride,
-                                .tile = args->tile,
-                                .tile_stride = args->tile_stride,
-                                .accumulates = args->accumulates,
-                                .ahead = args->loads_next ? args->next : args->a + args->rows * args->a_row_stride,
-                                .ahead_stride = args->loads_next ? args->b_stride : RVM_LINE_FLOATS};
+/* Computes a tile.  If `copies`, it copies b to args->copy first, or while it computes. */
+static inline RVM_ALWAYS_INLINE void rvm_product_tile(const rvm_tile_operands *args, int64_t copies) {
+  if (!copies) {
+    rvm_plain_tile(args);
+    return;
+  }
 #if defined __GNUC__ && !defined RVM_COMPACT
-  if (args->copies && args->rows == RVM_TILE_ROWS) {
-    operands.b = args->b;
-    operands.b_stride = args->b_stride;
-    rvm_copying_tile(&operands);
+  if (args->rows == RVM_TILE_ROWS) {
+    rvm_copying_tile(args);
     return;
   }
 #endif
-  for (int64_t p = 0; p < (args->copies ? args->depth : 0); p++)
-    memmove(args->panel + p * args->panel_stride, args->b + p * args->b_stride, (size_t)args->columns * sizeof(float));
+  for (int64_t p = 0; p < args->depth; p++)
+    memmove(args->copy + p * args->copy_stride, args->b + p * args->b_stride, (size_t)args->columns * sizeof(float));
+  rvm_tile_operands operands = *args;
+  operands.b = args->copy;
+  operands.b_stride = args->copy_stride;
   rvm_plain_tile(&operands);
+}
+
+/* Returns the operands of a tile.  ahead: memory whose cache lines follow each other. */
+static inline RVM_ALWAYS_INLINE rvm_tile_operands
+rvm_streamed_tile_operands(const rvm_streamed_tile_f32_arguments *args) {
+  return RVM_TILE_OPERANDS(args, .b = args->b, .b_stride = args->b_stride, .ahead = args->ahead,
+                           .ahead_stride = RVM_LINE_FLOATS);
+}
+
+static inline RVM_ALWAYS_INLINE void rvm_streamed_tile_f32(const rvm_streamed_tile_f32_arguments *args) {
+  const rvm_tile_operands operands = rvm_streamed_tile_operands(args);
+  rvm_product_tile(&operands, 0);
+}
+
+/* Returns the operands of a tile.  While it is computed, the processor loads the rows of `a` that follow, if they are
+   adjacent in memory. */
+static inline RVM_ALWAYS_INLINE rvm_tile_operands rvm_tile_f32_operands(const rvm_tile_f32_arguments *args) {
+  return RVM_TILE_OPERANDS(args, .b = args->b, .b_stride = args->b_stride,
+                           .ahead = args->a + args->rows * args->a_row_stride, .ahead_stride = RVM_LINE_FLOATS);
+}
+
+static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
+  const rvm_tile_operands operands = rvm_tile_f32_operands(args);
+  rvm_product_tile(&operands, 0);
+}
+
+/* Returns the operands of a tile.  If `copies`, the tile reads b, and copies it to the panel: row p of b to panel[p *
+   panel_stride].  Otherwise, it reads the panel, which an earlier tile has copied.  While it is computed, the processor
+   loads cache lines of the next panel if `loads_next`, otherwise the rows of `a` that follow.  next: the first of these
+   lines, which are b_stride apart. */
+static inline RVM_ALWAYS_INLINE rvm_tile_operands rvm_panel_tile_operands(const rvm_panel_tile_f32_arguments *args) {
+  return RVM_TILE_OPERANDS(args, .b = args->copies ? args->b : args->panel,
+                           .b_stride = args->copies ? args->b_stride : args->panel_stride, .copy = args->panel,
+                           .copy_stride = args->panel_stride,
+                           .ahead = args->loads_next ? args->next : args->a + args->rows * args->a_row_stride,
+                           .ahead_stride = args->loads_next ? args->b_stride : RVM_LINE_FLOATS);
+}
+
+static inline RVM_ALWAYS_INLINE void rvm_panel_tile_f32(const rvm_panel_tile_f32_arguments *args) {
+  const rvm_tile_operands operands = rvm_panel_tile_operands(args);
+  rvm_product_tile(&operands, args->copies);
 }
 
 #endif

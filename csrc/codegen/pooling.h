@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "compiler.h"
 #include "kernel_constants.h"
@@ -22,11 +23,10 @@ static inline RVM_ALWAYS_INLINE float rvm_pooled(int is_mean, float total, float
   return is_mean ? total + element : rvm_larger_or_nan(total, element);
 }
 
-/* Stores in `line` the combined rows of a window, for each of `span` columns of a plane x with `height` rows.
+/* Stores in `line` the combined rows of a window, for each of `span` columns of a plane x.
    y: the row of the plane at which the window begins.  left: the first of the columns.  Both may be negative. */
 static inline RVM_ALWAYS_INLINE void rvm_pool_line(const rvm_max_pool_f32_arguments *args, int is_mean, float *line,
-                                                   const float *x, int64_t height, int64_t y, int64_t left,
-                                                   int64_t span) {
+                                                   const float *x, int64_t y, int64_t left, int64_t span) {
   const float start = is_mean ? 0 : -INFINITY;
   /* The columns [begin, end) of the line are inside the plane. */
   const int64_t outside = -left < span ? -left : span, begin = left < 0 ? outside : 0;
@@ -34,7 +34,7 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_line(const rvm_max_pool_f32_argume
   int is_first = 1;
   for (int64_t i = 0; i < begin; i++) line[i] = start;
   for (int64_t i = end; i < span; i++) line[i] = start;
-  if (args->window_height == 3 && !is_mean && !RVM_IS_COMPACT && y >= 0 && y + 2 * args->dilation_y < height) {
+  if (args->window_height == 3 && !is_mean && !RVM_IS_COMPACT && y >= 0 && y + 2 * args->dilation_y < args->height) {
     const int64_t distance = args->dilation_y * args->width;
     const float *const top = x + y * args->width + left, *const middle = top + distance, *const low = middle + distance;
     RVM_SIMD()
@@ -43,7 +43,7 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_line(const rvm_max_pool_f32_argume
   }
   for (int64_t tap = 0; tap < args->window_height; tap++) {
     const int64_t row = y + tap * args->dilation_y;
-    if (row < 0 || row >= height) continue;
+    if (row < 0 || row >= args->height) continue;
     const float *source = x + row * args->width;
     if (is_first) {
       RVM_SIMD()
@@ -102,35 +102,6 @@ static inline RVM_ALWAYS_INLINE void rvm_pool_columns(const rvm_max_pool_f32_arg
   }
 }
 
-/* Computes the maximum of each window.  Combines the columns of `count` rows of windows, which can be in several
-   planes, as if their lines were one long line.  Every window begins at a multiple of stride_x in this line, because
-   the lines are `pitch` apart, a multiple of stride_x.  Windows that extend past the end of a line are not stored. */
-static inline RVM_ALWAYS_INLINE void rvm_pool_joined_rows(const rvm_max_pool_f32_arguments *args, int64_t span,
-                                                          int64_t pitch, int64_t count) {
-  const int64_t windows = pitch / args->stride_x, columns = args->out_width, all = args->planes * args->out_height;
-  float line[RVM_POOL_LINE] = {0}, maxima[RVM_POOL_LINE];
-  const float *x = args->x;
-  float *out = args->out;
-  int64_t row = 0; /* the row of windows in the plane x */
-  for (int64_t first = 0; first < all; first += count) {
-    const int64_t rows = all - first < count ? all - first : count;
-    for (int64_t r = 0; r < rows; r++, row++) {
-      if (row == args->out_height) {
-        row = 0;
-        x += args->height * args->width;
-      }
-      rvm_pool_line(args, 0, line + r * pitch, x, args->height, row * args->stride_y - args->pad_y, -args->pad_x, span);
-    }
-    float *const target = windows == columns ? out : maxima;
-    rvm_pool_columns(args, 0, target, line, rows * windows);
-    for (int64_t r = 0; r < rows && target != out; r++) {
-      RVM_SIMD()
-      for (int64_t o = 0; o < columns; o++) out[r * columns + o] = maxima[r * windows + o];
-    }
-    out += rows * columns;
-  }
-}
-
 /* Returns how many of the `taps` positions begin, begin + dilation, ... are in [0, size). */
 static inline int64_t rvm_taps_inside(int64_t begin, int64_t taps, int64_t dilation, int64_t size) {
   if (begin >= 0 && begin + (taps - 1) * dilation < size) return taps;
@@ -140,44 +111,68 @@ static inline int64_t rvm_taps_inside(int64_t begin, int64_t taps, int64_t dilat
 }
 
 /* Computes the maximum of each window, or its mean if `is_mean`.
+
+   Short rows of windows, which can be in several planes, are combined as if their lines were one long line, in which
+   they are `pitch` apart.  This is a multiple of stride_x, so every window begins at a multiple of stride_x.  Windows
+   that extend past the end of a line are not stored.
+
    counts_padding: whether a mean is the sum divided by the size of the window, otherwise by the number of its elements
    inside the plane. */
 static inline RVM_ALWAYS_INLINE void rvm_pool_planes(const rvm_max_pool_f32_arguments *args, int is_mean,
                                                      int counts_padding) {
   const int64_t stride = args->stride_x, columns = args->out_width, width = args->width;
   const int64_t reach = (args->window_width - 1) * args->dilation_x;
-  const int64_t planes = args->planes, height = args->height, rows = args->out_height;
+  const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1; /* windows that fit in `line` */
+  const int64_t windows = (columns * stride + reach) / stride, pitch = windows * stride;
+  const int is_short = columns > 0 && pitch <= (RVM_POOL_LINE - reach) / RVM_POOL_ROWS;
+  const int64_t group = is_short && !is_mean && !RVM_IS_COMPACT ? (RVM_POOL_LINE - reach) / pitch : 1;
+  const int64_t all = args->planes * args->out_height;
   const float *x = args->x;
   float *out = args->out;
+  int64_t row = 0; /* the row of windows in the plane x */
   /* counts: for each window in `line`, how many of its columns a mean counts.  counted: the first window of the row
      that has no count yet. */
-  float line[RVM_POOL_LINE], counts[RVM_POOL_LINE];
+  float line[RVM_POOL_LINE], counts[RVM_POOL_LINE], maxima[RVM_POOL_LINE];
   int64_t counted = 0;
-  const int64_t span = (columns - 1) * stride + reach + 1, pitch = (span + stride - 1) / stride * stride;
-  if (columns > 0 && pitch <= (RVM_POOL_LINE - reach) / RVM_POOL_ROWS && !is_mean && !RVM_IS_COMPACT) {
-    rvm_pool_joined_rows(args, span, pitch, (RVM_POOL_LINE - reach) / pitch);
-    return;
-  }
-  const int64_t most = (RVM_POOL_LINE - 1 - reach) / stride + 1; /* windows that fit in `line` */
-  for (int64_t plane = 0; plane < planes; plane++, x += height * width)
-    for (int64_t row = 0; row < rows; row++, out += columns)
-      for (int64_t first = 0; first < columns; first += most) {
-        /* If `columns` is a compile-time constant and the row is one part, `count` is a compile-time constant, too. */
-        const int64_t count = columns <= most ? columns : columns - first < most ? columns - first : most;
-        rvm_pool_line(args, is_mean, line, x, height, row * args->stride_y - args->pad_y, first * stride - args->pad_x,
-                      (count - 1) * stride + reach + 1);
-        rvm_pool_columns(args, is_mean, out + first, line, count);
-        if (!is_mean) continue;
-        const int64_t taps = args->window_width, dilation = args->dilation_x;
-        for (; counted < first + count; counted++) /* in the first row, or in each row of several parts */
-          counts[counted - first] =
-              (float)(counts_padding ? taps : rvm_taps_inside(counted * stride - args->pad_x, taps, dilation, width));
-        if (columns > most) counted = first + count == columns ? 0 : first + count;
-        const int64_t y = row * args->stride_y - args->pad_y, high = args->window_height;
-        const float inside = (float)(counts_padding ? high : rvm_taps_inside(y, high, args->dilation_y, height));
-        RVM_SIMD()
-        for (int64_t o = 0; o < count; o++) out[first + o] /= inside * counts[o];
+  if (group > 1) memset(line, 0, sizeof line);
+  for (int64_t batch = 0; batch < all; batch += group) {
+    const int64_t rows = all - batch < group ? all - batch : group;
+    const float *plane = x;
+    int64_t next = row;
+    for (int64_t first = 0; first < columns; first += most) {
+      /* If `columns` is a compile-time constant and the row is one part, `count` is a compile-time constant, too. */
+      const int64_t count = columns <= most ? columns : columns - first < most ? columns - first : most;
+      plane = x;
+      next = row;
+      for (int64_t r = 0; r < rows; r++) {
+        rvm_pool_line(args, is_mean, line + r * pitch, plane, next * args->stride_y - args->pad_y,
+                      first * stride - args->pad_x, (count - 1) * stride + reach + 1);
+        if (++next == args->out_height) {
+          next = 0;
+          plane += args->height * width;
+        }
       }
+      float *const target = rows == 1 || windows == columns ? out + first : maxima;
+      rvm_pool_columns(args, is_mean, target, line, (rows - 1) * windows + count);
+      for (int64_t r = 0; r < rows && target == maxima; r++) {
+        RVM_SIMD()
+        for (int64_t o = 0; o < columns; o++) out[r * columns + o] = maxima[r * windows + o];
+      }
+      if (!is_mean) continue;
+      const int64_t taps = args->window_width, dilation = args->dilation_x;
+      for (; counted < first + count; counted++) /* in the first row, or in each row of several parts */
+        counts[counted - first] =
+            (float)(counts_padding ? taps : rvm_taps_inside(counted * stride - args->pad_x, taps, dilation, width));
+      if (columns > most) counted = first + count == columns ? 0 : first + count;
+      const int64_t y = row * args->stride_y - args->pad_y, high = args->window_height;
+      const float inside = (float)(counts_padding ? high : rvm_taps_inside(y, high, args->dilation_y, args->height));
+      RVM_SIMD()
+      for (int64_t o = 0; o < count; o++) out[first + o] /= inside * counts[o];
+    }
+    x = plane;
+    row = next;
+    out += rows * columns;
+  }
 }
 
 /* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x

@@ -118,78 +118,64 @@ static int64_t portion_size(int64_t work, int64_t multiple) {
 
 /* ---- run_NAME: checks the arguments of micro-kernel NAME, and calls it for one portion after another ---- */
 
-static int run_rvm_streamed_tile_f32(rvm_streamed_tile_f32_arguments args, const rvm_streamed_tile_f32_buffers *buffers,
-                                     const rvm_micro_watch *watch) {
-  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
-  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
-  EXPECT_RANGE(
-      a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0);
-  EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
-  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
-  args.ahead = checked_address(&buffers->ahead, 0, depth * RVM_LINE_FLOATS, sizeof *args.ahead);
-  if (!args.ahead) args.ahead = args.a; /* the cache lines are not loaded in advance */
-  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
-    rvm_streamed_tile_f32_arguments part = args;
-    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
-    part.tile = args.tile + j;
-    const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
+/* Checks the arguments that rvm_tile_f32, rvm_streamed_tile_f32 and rvm_panel_tile_f32 share. */
+#define EXPECT_TILE()                                                                                                  \
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);                                           \
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;                                     \
+  EXPECT_RANGE(                                                                                                        \
+      a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0); \
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width)
+
+/* Computes a tile in portions. */
+static int run_tile(const rvm_tile_operands *operands, int64_t copies, const rvm_micro_watch *watch) {
+  const int64_t columns = operands->columns, depth = operands->depth;
+  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
+    rvm_tile_operands part = *operands;
+    part.columns = min_i64(columns - j, TILE_COLUMNS);
+    part.tile = operands->tile + j;
+    const int64_t most_depth = portion_size(part.rows * part.columns, DEPTH_STEP);
     /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
     for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
       part.depth = min_i64(depth - p, most_depth);
-      part.a = args.a + p * args.a_column_stride;
-      part.b = args.b + p * args.b_stride + j;
-      part.accumulates = p > 0 || args.accumulates != 0;
-      SPEND(args.rows * part.columns * (part.depth + 1));
-      rvm_streamed_tile_f32(&part);
+      part.a = operands->a + p * operands->a_column_stride;
+      part.b = operands->b + p * operands->b_stride + j;
+      if (copies) part.copy = operands->copy + p * operands->copy_stride + j;
+      part.accumulates = p > 0 || operands->accumulates != 0;
+      SPEND(part.rows * part.columns * (part.depth + 1));
+      rvm_product_tile(&part, copies);
     }
   }
   return RVM_MICRO_DONE;
+}
+
+static int run_rvm_streamed_tile_f32(rvm_streamed_tile_f32_arguments args, const rvm_streamed_tile_f32_buffers *buffers,
+                                     const rvm_micro_watch *watch) {
+  EXPECT_TILE();
+  EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
+  args.ahead = checked_address(&buffers->ahead, 0, depth * RVM_LINE_FLOATS, sizeof *args.ahead);
+  if (!args.ahead) args.ahead = args.a; /* the cache lines are not loaded in advance */
+  const rvm_tile_operands operands = rvm_streamed_tile_operands(&args);
+  return run_tile(&operands, 0, watch);
 }
 
 static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
                             const rvm_micro_watch *watch) {
-  const rvm_streamed_tile_f32_arguments streamed = {.rows = args.rows,
-                                                    .columns = args.columns,
-                                                    .depth = args.depth,
-                                                    .a_row_stride = args.a_row_stride,
-                                                    .a_column_stride = args.a_column_stride,
-                                                    .b_stride = args.b_stride,
-                                                    .tile_stride = args.tile_stride,
-                                                    .accumulates = args.accumulates};
-  const rvm_streamed_tile_f32_buffers all = {
-      .a = buffers->a, .b = buffers->b, .tile = buffers->tile, .ahead = buffers->a};
-  return run_rvm_streamed_tile_f32(streamed, &all, watch);
+  EXPECT_TILE();
+  EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
+  const rvm_tile_operands operands = rvm_tile_f32_operands(&args);
+  return run_tile(&operands, 0, watch);
 }
 
 static int run_rvm_panel_tile_f32(rvm_panel_tile_f32_arguments args, const rvm_panel_tile_f32_buffers *buffers,
                                   const rvm_micro_watch *watch) {
-  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
-  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
-  EXPECT_RANGE(
-      a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0);
+  EXPECT_TILE();
   EXPECT_RANGE(b, 0, depth > 0 && args.copies ? last_offset(depth, args.b_stride) + width : 0);
   EXPECT_RANGE(panel, 0, depth > 0 ? last_offset(depth, args.panel_stride) + width : 0);
-  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
   const int64_t lines = depth > 0 ? last_offset(depth, args.b_stride) + RVM_LINE_FLOATS : 0;
   args.next = checked_address(&buffers->next, 0, lines, sizeof *args.next);
   args.loads_next = args.loads_next && args.next;
-  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
-    rvm_panel_tile_f32_arguments part = args;
-    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
-    part.tile = args.tile + j;
-    const int64_t most_depth = portion_size(args.rows * part.columns, DEPTH_STEP);
-    /* One iteration even if depth is 0: unless `accumulates`, the tile becomes 0. */
-    for (int64_t p = 0; p == 0 || p < depth; p += most_depth) {
-      part.depth = min_i64(depth - p, most_depth);
-      part.a = args.a + p * args.a_column_stride;
-      part.b = args.copies ? args.b + p * args.b_stride + j : args.b;
-      part.panel = args.panel + p * args.panel_stride + j;
-      part.accumulates = p > 0 || args.accumulates != 0;
-      SPEND(args.rows * part.columns * (part.depth + 1));
-      rvm_panel_tile_f32(&part);
-    }
-  }
-  return RVM_MICRO_DONE;
+  const rvm_tile_operands operands = rvm_panel_tile_operands(&args);
+  return run_tile(&operands, args.copies, watch);
 }
 
 static int run_rvm_gemv_f32(rvm_gemv_f32_arguments args, const rvm_gemv_f32_buffers *buffers,

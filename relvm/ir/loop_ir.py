@@ -106,7 +106,7 @@ class Scalar:
         return self._binary("or", other)
 
     def logical_not(self) -> Scalar:
-        return Operation("not", (self,), BOOL)
+        return Literal(not self.value, BOOL) if isinstance(self, Literal) else Operation("not", (self,), BOOL)
 
     def to(self, dtype: DType) -> Scalar:
         """Return the value converted to a dtype, as NumPy's astype does."""

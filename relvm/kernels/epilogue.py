@@ -62,8 +62,6 @@ class Epilogue:
         size = product(self.shape)
         if isinstance(size, int) and size * self.dtype.size_bytes < _CACHED_BYTES:
             return
-        scope = Scope(KernelBuilder())
-        scope.counters = list(zip(self.loops, counters, strict=True))
         row_axis, column_axis = (loop.axes[-1] for loop in self.loops[-2:])
         trees = post_order(tuple(tree for _, tree in self.outputs))
         for leaf in (*(leaf for leaf, _ in self.outputs), *trees):
@@ -72,7 +70,7 @@ class Epilogue:
             if leaf.strides.get(column_axis) == 1 and row_axis in leaf.axes:
                 k.invoke(
                     "rvm_prefetch_rows",
-                    x=Address(leaf.buffer, scope.flat(leaf)),
+                    x=Address(leaf.buffer, self._position(leaf, counters)),
                     row_stride=as_scalar(leaf.strides[row_axis], I64),
                     rows=rows,
                     columns=columns,
@@ -93,9 +91,13 @@ class Epilogue:
 
         counters: the indices of this element, one for each loop of the contraction.
         """
+        return self._position(self.outputs[0][0], counters)
+
+    def _position(self, leaf: BufferLoad, counters: tuple[Scalar, ...]) -> Scalar:
+        """Return the flat position of `leaf` for one element of the contraction."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.loops, counters, strict=True))
-        return scope.flat(self.outputs[0][0])
+        return scope.flat(leaf)
 
 
 def make_epilogue(

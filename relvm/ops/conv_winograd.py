@@ -160,6 +160,10 @@ class _TileBlock:
         self.image, self.start, self.count = image, start, count
         k, x = self.k, self.x
         self.columns = k.let("columns", round_up(count, _LANES))
+        self.lines = (
+            k.let("begin", start / self.tiles_wide),
+            k.let("end", (start + count - 1) / self.tiles_wide + 1),
+        )
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
         self.tiles: dict[str, Address | Scalar | int] = {
             "planes": Address(x, image * k.size(x.shape[1:])),
@@ -185,10 +189,8 @@ class _TileBlock:
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         wide = as_scalar(self.result.shape[3], I64)
-        line = k.let("line", self.start / self.tiles_wide)
-        lines = (self.start + self.count - 1) / self.tiles_wide + 1 - line
-        place = line / self.spread * (2 * self.spread) + line % self.spread
-        self.result.prefetch(k, (self.image, filter_, place * wide), rows, lines * 2 * wide)
+        begin, end = self.lines
+        self.result.prefetch(k, (self.image, filter_, self._row(begin) * wide), rows, (end - begin) * 2 * wide)
         with k.branch(self.too_large[0].eq(0)):
             k.invoke(
                 "rvm_winograd_product",
@@ -205,6 +207,10 @@ class _TileBlock:
             k.invoke("rvm_winograd_plain", **self.tiles, rows=rows, filters=filters, u=u, out=self.at(self.out))
         self._write_rows(filter_, rows)
 
+    def _row(self, line: Scalar) -> Scalar:
+        """Return the first row of the result that a line of tiles computes."""
+        return line / self.spread * (2 * self.spread) + line % self.spread
+
     def _write_rows(self, filter_: Scalar, rows: Scalar) -> None:
         """Generate code that writes the computed tiles to the rows of the result.
 
@@ -212,14 +218,13 @@ class _TileBlock:
         """
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
-        begin = k.let("begin", self.start / across)
-        end = k.let("end", (self.start + self.count - 1) / across + 1)
+        begin, end = self.lines
         with k.loop(rows, name="r") as r, k.loop(end, start=begin, name="line") as line:
             low = k.let("low", maximum(line * across - self.start, 0))
             stop = k.let("stop", minimum((line + 1) * across - self.start, self.count))
             column = k.let("column", (self.start + low - line * across) * 2)
             width = k.let("width", minimum((stop - low) * 2, wide - column))
-            top = k.let("top", line / self.spread * (2 * self.spread) + line % self.spread)
+            top = k.let("top", self._row(line))
             rows_here = select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
             with k.loop(rows_here, name="a") as a:
                 source = k.let("source", (r * 2 + a) * (2 * self.columns) + low * 2)

@@ -271,8 +271,7 @@ class _Block:
         return (_ZERO, self.image) if self.groups == 1 else (self.image % self.groups, self.image / self.groups)
 
     def _position(self, first: Scalar) -> Scalar:
-        """Return the output position of column `first` of the block, or of the element before it if it is between two
-        lines."""
+        """Return the output position of column `first` of the block, or the end of a line if it is behind the line."""
         if self.stores_lines:
             return self.start + first
         line = first / self.pitch

@@ -157,9 +157,10 @@ def _im2col_cycles(sizes: _Sizes, *, shares_panels: bool) -> float:
         vectors, runs = -(-width // STEP), 1.0
         if not window.is_pointwise() or shares_panels:
             runs = max(1.0, width / sizes.dims[-1]) + any(window.pads) / 2
-        copy = 2 + 2 * vectors + 8 * runs + (width / 8 if window.strides[-1] > 1 else 0)
         if window.is_pointwise() and not shares_panels and width % STEP == 0:
-            copy = 4  # the first tile copies the panel
+            copy = 4.0  # the first tile copies the panel
+        else:
+            copy = 2 + 2 * vectors + 8 * runs + (width / 8 if window.strides[-1] > 1 else 0)
         product = max(_step_cycles(filters, width) * depth, _from_memory(sizes))
         total += count * (product + copy * depth + 2 * vectors * filters)
     return images * total

@@ -292,8 +292,7 @@ class _PanelMatmul:
 
     def fill(self, right: PackOnTheFly, panel: Buffer, first: Scalar, span: Scalar, pitch: Scalar) -> None:
         """Generate code that copies rows [first, first + span) of `right` to the panel, unless the first tile does."""
-        is_copied = self._is_copied_by_tile(self.count)
-        with self.k.branch(select(is_copied, Literal(False, BOOL), Literal(True, BOOL))):
+        with self.k.branch(self._is_copied_by_tile(self.count).logical_not()):
             right.fill(panel, first, span, self.column, self.count, pitch)
 
     def _is_copied_by_tile(self, columns: Scalar) -> Scalar:

@@ -259,12 +259,21 @@ def _unpool(rank: int, name: str) -> None:
     ) -> Expr:
         x, added = _with_batch(node, self, rank)
         at, _ = _with_batch(node, indices, rank)
-        batch, channels = shape_of(x)[:2]
-        count, area = product(shape_of(x)[2:]), product(tuple(output_size))
-        rows, values = node.reshaped(at, (batch, channels, count)), node.reshaped(x, (batch, channels, count))
-        zeros = node.full(0, (batch, channels, area), x.known_element_type)
-        found = node.emit(ops.scatter_elements(zeros, rows, values, axis=2))
-        return _without_batch(node, node.reshaped(found, (batch, channels, *output_size)), added)
+        return _without_batch(node, _scattered(node, x, at, output_size, "none"), added)
+
+
+def _scattered(node: Node, values: Expr, indices: Expr, sizes: Sequence[AnyDim], reduction: str) -> Expr:
+    """Return planes of zeros into which the elements of `values` are scattered.
+
+    indices: the flat positions of the elements in their plane.
+    sizes: the spatial sizes of the result.
+    """
+    batch, channels, *counts = shape_of(values)
+    rows = (batch, channels, product(counts))
+    zeros = node.full(0, (batch, channels, product(sizes)), values.known_element_type)
+    places, elements = node.reshaped(indices, rows), node.reshaped(values, rows)
+    found = node.emit(ops.scatter_elements(zeros, places, elements, axis=2, reduction=reduction))
+    return node.reshaped(found, (batch, channels, *sizes))
 
 
 _unpool(2, "max_unpool2d")
@@ -289,12 +298,7 @@ def _max_pool_backward(
     gradient, added = _with_batch(node, node.wide(grad_output), 2)
     at, _ = _with_batch(node, indices, 2)
     x, _ = _with_batch(node, self, 2)
-    batch, channels, *sizes = shape_of(x)
-    rows = (batch, channels, product(shape_of(gradient)[2:]))
-    zeros = node.full(0, (batch, channels, product(sizes)), gradient.known_element_type)
-    places, values = node.reshaped(at, rows), node.reshaped(gradient, rows)
-    found = node.emit(ops.scatter_elements(zeros, places, values, axis=2, reduction="add"))
-    return _without_batch(node, node.reshaped(found, shape_of(x)), added)
+    return _without_batch(node, _scattered(node, gradient, at, shape_of(x)[2:], "add"), added)
 
 
 @converts("avg_pool2d_backward")
